@@ -1,0 +1,1 @@
+"""AMemGym: scenarios, their generator, the scripted user and the environment."""

@@ -1,0 +1,190 @@
+"""AMemGym as an environment: per period its sessions, then every question, then every probe.
+
+Protocol: AMemGym, arXiv 2603.01966. ``info`` says what the observation is; ``info["scored"]`` says how the action just taken
+was judged.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from amemgym_envs.amemgym.consistency import check_all
+from amemgym_envs.amemgym.generator import GeneratorConfig, generate
+from amemgym_envs.amemgym.records import Scenario
+from amemgym_envs.amemgym.replies import parse_answer, parse_probe
+from amemgym_envs.amemgym.simulator import ScriptedUser
+from amemgym_envs.core import EnvCard, TextEnv
+
+INSTRUCTIONS = {
+    "session": "You are the personal assistant of one user and will talk with them over a long time. Reply to their message.",
+    "question": (
+        "The user asks you for advice. Choose the option that fits what is true for this user now. "
+        'Reply with JSON only: {"answer": <number of the option>}.'
+    ),
+    "probe": (
+        "For each topic below, choose the allowed value that is true for this user now. "
+        'Reply with JSON only: {"<topic>": "<value>", ...}.'
+    ),
+    "end": "The episode is over.",
+}
+# A small set for a first look; recipes generate or load their own.
+DEMO = GeneratorConfig(num_users=4, num_variables=6, num_periods=2, num_questions=4, num_changes_per_period=2)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One exchange of an episode. ``index`` is the session or question, ``round`` counts within a session (0 elsewhere)."""
+
+    kind: str
+    period: int
+    index: int
+    round: int = 0
+    rounds: int = 1
+
+
+def timeline(scenario: Scenario, rounds_init: int, rounds_update: int, probes: bool) -> list[Step]:
+    """All steps of an episode, in order."""
+    steps = []
+    for p, period in enumerate(scenario.periods):
+        rounds = rounds_update if p else rounds_init
+        steps += [Step("session", p, s, r, rounds) for s in range(len(period.sessions)) for r in range(rounds)]
+        steps += [Step("question", p, q) for q in range(len(scenario.questions))]
+        steps += [Step("probe", p, q) for q in range(len(scenario.questions)) if probes]
+    return steps
+
+
+class AMemGymEnv(TextEnv):
+    """Long conversations whose facts change, and questions that depend on them. A task is a scenario id.
+
+    ``rounds_init`` and ``rounds_update``: user messages per session in the initial and in later periods, the opening included.
+    ``probes``: after a period's questions, ask for the states behind each of them, which diagnosis needs. Reward: 1 for a right
+    answer to a question, else 0. ``scenario`` is the one being played. ValueError for impossible arguments.
+    """
+
+    card: ClassVar[EnvCard] = EnvCard(
+        id="AMemGym-v0",
+        summary="Remember what a user said, and that it changed, over months of conversation.",
+        tasks="one per scenario: generated, or loaded from a data.json of the public layout",
+        splits={"train": None, "validation": None, "test": None},
+        score=(0.0, 1.0),
+        success="every question of every period answered right",
+        step_cap=None,
+        grammar='session: any text; question: {"answer": <1-based int>}; probe: {"<info type>": "<value>", ...}',
+        requires=("pyyaml",),
+    )
+
+    def __init__(
+        self, scenarios: list[Scenario] | None = None, rounds_init: int = 1, rounds_update: int = 1, probes: bool = True
+    ) -> None:
+        super().__init__()
+        if scenarios is not None and not scenarios:
+            raise ValueError("AMemGymEnv: got an empty list of scenarios, expected at least one (or None for the demo set)")
+        for name, value in (("rounds_init", rounds_init), ("rounds_update", rounds_update)):
+            if value < 1:
+                raise ValueError(f"AMemGymEnv: {name} is {value}, expected at least 1 (the opening is a round)")
+        scenarios = generate(DEMO) if scenarios is None else scenarios
+        check_all(scenarios)
+        self.rounds_init, self.rounds_update, self.probes = rounds_init, rounds_update, probes
+        self._scenarios = {scenario.id: scenario for scenario in scenarios}
+        self._steps: list[Step] = []
+        self._at = 0
+        self._right: list[bool] = []
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(self._scenarios)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.scenario = self._scenarios[self.choose_task(options)]
+        self.user = ScriptedUser(self.scenario, int(self.np_random.integers(2**31)) if seed is None else seed)
+        self._steps = timeline(self.scenario, self.rounds_init, self.rounds_update, self.probes)
+        self._at = 0
+        self._right = []
+        return self._observation(), self._info(scored=None)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self._at >= len(self._steps):
+            raise RuntimeError("AMemGym-v0: step without a running episode; call reset first")
+        step = self._steps[self._at]
+        scored = self._score(step, action)
+        right = scored is not None and scored["kind"] == "answer" and scored["response"] == scored["golden"]
+        self._at += 1
+        return self._observation(), float(right), self._at == len(self._steps), False, self._info(scored)
+
+    def _score(self, step: Step, action: str) -> dict[str, Any] | None:
+        if step.kind == "question":
+            golden = self.scenario.golden(step.period, step.index)
+            choices = len(self.scenario.questions[step.index].answer_choices)
+            response = parse_answer(action, choices)
+            self._right.append(response == golden)
+            cell = {"kind": "answer", "period": step.period, "question": step.index}
+            return {**cell, "choices": choices, "golden": golden, "response": response}
+        if step.kind == "probe":
+            expected = self.scenario.required_state(step.period, step.index)
+            return {
+                "kind": "probe",
+                "period": step.period,
+                "question": step.index,
+                "expected": expected,
+                "response": parse_probe(action, self._schema(step.index)),
+                "write_period": {name: self.scenario.write_period(step.period, name) for name in expected},
+            }
+        return None
+
+    def _schema(self, question: int) -> dict[str, list[str]]:
+        return {name: list(self.scenario.state_schema[name]) for name in self.scenario.questions[question].required_info}
+
+    def _observation(self) -> str:
+        if self._at == len(self._steps):
+            return ""
+        step = self._steps[self._at]
+        if step.kind == "question":
+            question = self.scenario.questions[step.index]
+            numbered = [f"{i}. {choice.answer}" for i, choice in enumerate(question.answer_choices, 1)]
+            return "\n".join([question.query, "", *numbered])
+        if step.kind == "probe":
+            return json.dumps(self._schema(step.index), ensure_ascii=False)
+        if step.round == 0:
+            return self.user.opening(step.period, step.index)
+        return self.user.follow_up(step.period, step.index, step.round)
+
+    def _info(self, scored: dict[str, Any] | None) -> dict[str, Any]:
+        ended = self._at == len(self._steps)
+        step = Step("end", self._steps[-1].period, 0) if ended else self._steps[self._at]
+        info: dict[str, Any] = {
+            "kind": step.kind,
+            "ephemeral": step.kind in ("question", "probe"),
+            "period": step.period,
+            "period_end": not ended and (self._at + 1 == len(self._steps) or self._steps[self._at + 1].period != step.period),
+            "instruction": INSTRUCTIONS[step.kind],
+            "scored": scored,
+            "score": sum(self._right) / len(self._right) if self._right else 0.0,
+            "success": all(self._right) if ended else None,
+        }
+        return info | getattr(self, f"_{step.kind}_info")(step)
+
+    def _session_info(self, step: Step) -> dict[str, Any]:
+        session = self.scenario.periods[step.period].sessions[step.index]
+        return {
+            "session": step.index,
+            "round": step.round,
+            "rounds": step.rounds,
+            "exposed": dict(session.exposed_states) if step.round == 0 else {},
+            "time": session.session_time,
+        }
+
+    def _question_info(self, step: Step) -> dict[str, Any]:
+        question = self.scenario.questions[step.index]
+        return {
+            "question": step.index,
+            "query": question.query,
+            "choices": [choice.answer for choice in question.answer_choices],
+            "required": list(question.required_info),
+        }
+
+    def _probe_info(self, step: Step) -> dict[str, Any]:
+        return {"question": step.index, "schema": self._schema(step.index)}
+
+    def _end_info(self, step: Step) -> dict[str, Any]:
+        return {}

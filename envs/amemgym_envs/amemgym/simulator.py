@@ -1,0 +1,42 @@
+"""The scripted user: opens each session with the scenario's words and then keeps the talk going without revealing anything."""
+
+import re
+from random import Random
+
+from amemgym_envs.amemgym.errors import ScenarioError
+from amemgym_envs.amemgym.records import Scenario
+from amemgym_envs.amemgym.templates import wording
+
+
+def _mentions(text: str, phrase: str) -> bool:
+    """Whether ``phrase`` stands in ``text`` as whole words; case does not matter, underscores separate words."""
+    inner, outer = (" ".join(re.findall(r"[^\W_]+", t.casefold())) for t in (phrase, text))
+    return bool(inner) and f" {inner} " in f" {outer} "
+
+
+class ScriptedUser:
+    """A user without an LLM. Its words are fixed by the scenario and the seed, whatever the agent replies."""
+
+    def __init__(self, scenario: Scenario, seed: int, language: str = "en") -> None:
+        self.scenario = scenario
+        self.seed = seed
+        tracked = [*scenario.state_schema, *(value for values in scenario.state_schema.values() for value in values)]
+        # A schema may hold an everyday word ("simple"); a follow-up with that word would look like a statement about it.
+        self._follow_ups = [text for text in wording(language).follow_ups if not any(_mentions(text, t) for t in tracked)]
+        if not self._follow_ups:
+            raise ScenarioError(
+                f"item {scenario.id}, field state_schema: its words occur in every follow-up of templates/{language}.yaml; "
+                "add a neutral one there"
+            )
+
+    def opening(self, period: int, session: int) -> str:
+        """The session's query under its time, as the public code words it."""
+        told = self.scenario.periods[period].sessions[session]
+        return f"[Current Time: {told.session_time}]\n{told.query}"
+
+    def follow_up(self, period: int, session: int, round: int) -> str:
+        """The user's message of round 1, 2, ... (round 0 is the opening), another one each round until the words run out."""
+        if round < 1:
+            raise ValueError(f"follow_up of round {round}: follow-ups count from 1, the opening is round 0")
+        order = Random(f"{self.seed}/{self.scenario.id}/{period}/{session}").sample(self._follow_ups, len(self._follow_ups))
+        return order[(round - 1) % len(order)]
