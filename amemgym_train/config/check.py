@@ -1,0 +1,101 @@
+"""What must hold between the keys of a recipe, and on disk, before any model is loaded."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import ROLES, ScenarioConfig
+
+Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
+
+
+def check(recipe: Recipe) -> list[Problem]:
+    """Every problem of a recipe whose single keys are valid; empty when it can be run."""
+    checks = (_paths, _groups, _operations, _writes, _generators, _overlaps, _controls)
+    return [problem for one in checks for problem in one(recipe)]
+
+
+def _paths(recipe: Recipe) -> Iterator[Problem]:
+    model = recipe.policy.model
+    if model.startswith(("/", ".", "~")) and not Path(model).is_dir():
+        yield "policy.model", f"no folder {model}; expected a folder with a model, a hub id, smollm2 or quickstart"
+    if recipe.agent.prompts != "default" and not Path(recipe.agent.prompts).is_dir():
+        yield "agent.prompts", f"no folder {recipe.agent.prompts}; expected a folder of .txt files, or default"
+    for role, scenarios in _roles(recipe):
+        if scenarios.data is not None and not Path(scenarios.data).is_file():
+            hint = f"write one with: amemgym-train generate --out {scenarios.data}"
+            yield f"scenarios.{role}.data", f"no file {scenarios.data}; {hint}"
+
+
+def _groups(recipe: Recipe) -> Iterator[Problem]:
+    size, kept = recipe.rollout.group_size, recipe.training.keep_per_slot
+    if recipe.sampling.temperature == 0 and size > 1:
+        yield "sampling.temperature", f"0 is greedy, so the {size} episodes of a group would be the same; set it above 0"
+    if kept > size:
+        yield "training.keep_per_slot", f"{kept} is more than the {size} completions that rollout.group_size draws"
+
+
+def _operations(recipe: Recipe) -> Iterator[Problem]:
+    operations = recipe.training.operations
+    if len(set(operations)) < len(operations):
+        yield "training.operations", f"{', '.join(operations)} names one twice"
+    if "write" in operations and recipe.agent.name == "native":
+        yield "training.operations", "the native agent never makes a write call; remove write, or set agent.name to awi"
+
+
+def _writes(recipe: Recipe) -> Iterator[Problem]:
+    """An AWI agent that waits for more messages than an episode has answers every question from raw messages alone."""
+    agent, train = recipe.agent, recipe.scenarios.train
+    if agent.name != "awi" or agent.flush != "never" or train.data is not None:
+        return
+    told = -(-train.num_variables // train.states_per_session) * train.rounds_init
+    changed = train.num_periods * -(-train.num_changes_per_period // train.changes_per_session) * train.rounds_update
+    messages, needed = 2 * (told + changed), agent.update_bsz + agent.local_length
+    if messages < needed:
+        problem = f"a first write needs update_bsz + local_length = {needed} messages, an episode to train on has {messages}"
+        yield "agent.local_length", f"{problem}; lower it, or set agent.flush to period"
+
+
+def _generators(recipe: Recipe) -> Iterator[Problem]:
+    from amemgym_envs.amemgym.scenario import ScenarioError
+
+    for role, scenarios in _roles(recipe):
+        if scenarios.data is None:
+            try:
+                scenarios.generator()
+            except ScenarioError as error:
+                yield f"scenarios.{role}", str(error)
+
+
+def _overlaps(recipe: Recipe) -> Iterator[Problem]:
+    """A user seen in two roles would make a score of the second one meaningless."""
+    for (first, a), (second, b) in combinations(_roles(recipe), 2):
+        if a.data is not None and b.data is not None:
+            same_file = Path(a.data).resolve() == Path(b.data).resolve()
+            if same_file and (a.users is None or b.users is None or set(a.users) & set(b.users)):
+                yield f"scenarios.{second}.data", f"shares users with scenarios.{first}; give each its own by users"
+        elif a.data is None and b.data is None and a.seed == b.seed and (a.split == b.split or "all" in (a.split, b.split)):
+            of_a, of_b = _generated(recipe, first, a), _generated(recipe, second, b)
+            if max(of_a.start, of_b.start) < min(of_a.stop, of_b.stop):
+                problem = f"users {of_b.start}..{of_b.stop - 1} overlap users {of_a.start}..{of_a.stop - 1} of scenarios.{first}"
+                yield f"scenarios.{second}.user_offset", problem
+
+
+def _controls(recipe: Recipe) -> Iterator[Problem]:
+    if len(set(recipe.evaluation.controls)) < len(recipe.evaluation.controls):
+        yield "evaluation.controls", f"{', '.join(recipe.evaluation.controls)} names one twice"
+    for role, scenarios in _roles(recipe)[1:]:
+        users = scenarios.num_users if scenarios.data is None else len(scenarios.users or "..")
+        if "scrambled" in recipe.evaluation.controls and users < 2:
+            yield "evaluation.controls", f"scrambled answers from another user's memory, but scenarios.{role} has one user"
+
+
+def _generated(recipe: Recipe, role: str, scenarios: ScenarioConfig) -> range:
+    """The generator's user numbers that a whole run plays in this role."""
+    rounds = recipe.evolution.iterations if role == "train" and recipe.rollout.new_users_each_iteration else 1
+    return range(scenarios.user_offset, scenarios.user_offset + rounds * scenarios.num_users)
+
+
+def _roles(recipe: Recipe) -> list[tuple[str, ScenarioConfig]]:
+    return [(role, getattr(recipe.scenarios, role)) for role in ROLES]

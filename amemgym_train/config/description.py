@@ -1,0 +1,49 @@
+"""The arithmetic that follows from a recipe, as sentences for a person about to start it."""
+
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import ScenarioConfig
+
+
+def describe(recipe: Recipe) -> str:
+    """What one iteration plays and trains on, and how many there are."""
+    scenarios, iterations = recipe.scenarios, _count(recipe.evolution.iterations, "iteration")
+    return (
+        f"{recipe.name}: {iterations} of the {recipe.agent.name} agent on {recipe.policy.model}. "
+        f"{_rollout(recipe)} {_training(recipe)} "
+        f"Validation: {_users(scenarios.validation)} each time; test: {_users(scenarios.test)}, at the start and the end."
+    )
+
+
+def _rollout(recipe: Recipe) -> str:
+    train, group = recipe.scenarios.train, recipe.rollout.group_size
+    if train.data is not None:
+        return f"Each plays {_users(train)} x {group} in a group."
+    periods, questions = train.num_periods + 1, train.num_questions
+    fresh = ", new users each time" if recipe.rollout.new_users_each_iteration else ""
+    return (
+        f"Each plays {_users(train)} x {group} in a group = {train.num_users * group} episodes{fresh}, and asks in each "
+        f"{periods} periods x {questions} questions = {periods * questions} answers and as many probes."
+    )
+
+
+def _training(recipe: Recipe) -> str:
+    training = recipe.training
+    per_step = training.batch_size * training.gradient_accumulation
+    sentence = (
+        f"{training.method} then trains {_count(training.epochs, 'epoch')} on {' + '.join(training.operations)} calls, "
+        f"{training.batch_size} x {training.gradient_accumulation} = {per_step} rows per step and process"
+    )
+    if training.max_rows is None:
+        return f"{sentence}."
+    steps = -(-training.max_rows // per_step) * training.epochs
+    return f"{sentence}; at most {training.max_rows} rows, so at most {_count(steps, 'step')}."
+
+
+def _users(scenarios: ScenarioConfig) -> str:
+    if scenarios.data is None:
+        return _count(scenarios.num_users, "user")
+    return f"{_count(len(scenarios.users), 'user')} of {scenarios.data}" if scenarios.users else f"all users of {scenarios.data}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,26 @@
+"""How often the loop turns, how its stages are started, and when a new adapter is kept."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from amemgym_train.config.base import Section
+
+
+class GateConfig(Section):
+    """An adapter is kept when its validation ``metric`` beats the best so far by at least ``min_delta``."""
+
+    metric: Literal["memory_score"] = "memory_score"
+    min_delta: float = 0.0
+
+
+class EvolutionConfig(Section):
+    """``launcher``: all stages in this process ("inline") or each under ``accelerate launch``.
+
+    ``start_from``: every iteration trains on from the best adapter so far, or anew from the base model.
+    """
+
+    iterations: int = Field(3, ge=1)
+    launcher: Literal["inline", "accelerate"] = "inline"
+    gate: GateConfig = GateConfig()
+    start_from: Literal["best", "base"] = "best"

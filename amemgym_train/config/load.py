@@ -1,0 +1,43 @@
+"""From a recipe file and its overrides to a checked Recipe."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from amemgym_train.config.check import check
+from amemgym_train.config.problems import explain
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.source import Source, read_source
+from amemgym_train.errors import UserError
+
+# Where a run lives, where its metrics go and how long it lasts: none of these changes what one iteration computes.
+UNHASHED = {"name": True, "output": True, "tracking": True, "evolution": {"iterations"}}
+
+
+def load_recipe(path: str | Path | None, overrides: list[str] | None = None) -> Recipe:
+    """The recipe of a YAML file (None: nothing but defaults) with dotted overrides (``evolution.iterations=3``) applied.
+
+    Raises UserError naming every problem at once: first those of single keys, and once none is left those between keys.
+    """
+    source = read_source(path, overrides or [])
+    try:
+        recipe = Recipe.model_validate(source.values)
+    except ValidationError as error:
+        raise _refuse(source, source.problems + explain(error, Recipe, source)) from error
+    problems = source.problems + [f"{key} ({source.place(key)}): {problem}" for key, problem in check(recipe)]
+    if problems:
+        raise _refuse(source, problems)
+    return recipe
+
+
+def recipe_hash(recipe: Recipe) -> str:
+    """16 hex digits, equal for two recipes that differ in nothing but what UNHASHED names; files they point at are not read."""
+    values = recipe.model_dump(mode="json", exclude=UNHASHED)
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _refuse(source: Source, problems: list[str]) -> UserError:
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    return UserError("\n".join([f"{source.path}: {count}, nothing was started", *(f"  - {problem}" for problem in problems)]))

@@ -1,0 +1,28 @@
+"""Which model plays and learns, and the adapter that is trained on it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from amemgym_train.config.base import Section
+
+
+class LoraConfig(Section):
+    """The adapter: rank ``r``, scale ``alpha / r`` (LoRA, arXiv 2106.09685), on which linear layers."""
+
+    r: int = Field(16, ge=1)
+    alpha: int = Field(32, ge=1)
+    dropout: float = Field(0.0, ge=0, lt=1)
+    target_modules: Literal["all-linear"] | Annotated[list[str], Field(min_length=1)] = "all-linear"
+
+
+class PolicyConfig(Section):
+    """``model`` is "smollm2", "quickstart", a local folder or a hub id; only a hub id ever fetches anything.
+
+    ``max_batch_size``: most prompts in one call of generate.
+    """
+
+    model: str = Field("smollm2", min_length=1)
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    max_batch_size: int = Field(32, ge=1)
+    lora: LoraConfig = LoraConfig()

@@ -1,0 +1,37 @@
+"""A recipe: everything that decides a run, in one validated value."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from amemgym_train.config.agent import AgentConfig
+from amemgym_train.config.base import Section
+from amemgym_train.config.evaluation import EvaluationConfig
+from amemgym_train.config.evolution import EvolutionConfig
+from amemgym_train.config.policy import PolicyConfig
+from amemgym_train.config.rollout import RolloutConfig
+from amemgym_train.config.sampling import SamplingConfig
+from amemgym_train.config.scenarios import ScenariosConfig
+from amemgym_train.config.tracking import TrackingConfig
+from amemgym_train.config.training import TrainingConfig
+
+
+class Recipe(Section):
+    """``name`` is also the folder of the run, under ``output``."""
+
+    name: str = Field(pattern=r"^\w[\w.-]*$")
+    seed: int = Field(0, ge=0)
+    output: str = "runs"
+    policy: PolicyConfig = PolicyConfig()
+    agent: AgentConfig = AgentConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    scenarios: ScenariosConfig = Field(default_factory=lambda: ScenariosConfig.model_validate({}))
+    rollout: RolloutConfig = RolloutConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    training: TrainingConfig = TrainingConfig()
+    evolution: EvolutionConfig = EvolutionConfig()
+    tracking: TrackingConfig = TrackingConfig()
+
+    @property
+    def run_dir(self) -> Path:
+        return Path(self.output) / self.name

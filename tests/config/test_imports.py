@@ -1,0 +1,15 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+ENV = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+
+
+@pytest.mark.parametrize("module", ["amemgym_train.config.load", "amemgym_train.tracking.tracker", "amemgym_train.cli"])
+def test_nothing_heavy_is_imported(module):
+    code = f"import sys, {module}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENV).stdout.split()
+    assert module in loaded
+    assert not {"torch", "transformers", "trl", "datasets", "wandb", "pyarrow", "rich", "gymnasium"} & set(loaded)

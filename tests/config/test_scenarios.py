@@ -1,0 +1,61 @@
+import dataclasses
+
+import pytest
+from pydantic import ValidationError
+
+from amemgym_envs.amemgym.generator import GeneratorConfig
+from amemgym_envs.amemgym.scenario import save_scenarios
+from amemgym_train.config.scenarios import FROM_FILE, PLAYED, ScenarioConfig, ScenariosConfig
+from amemgym_train.errors import UserError
+
+SMALL = {"num_users": 2, "num_variables": 4, "num_questions": 3, "num_periods": 1, "num_changes_per_period": 1}
+
+
+def test_keys_mirror_the_generator():
+    ours = set(ScenarioConfig.model_fields) - PLAYED - FROM_FILE
+    assert ours == {field.name for field in dataclasses.fields(GeneratorConfig)}
+
+
+def test_each_role_has_its_own_variables_phrasings_and_users():
+    scenarios = ScenariosConfig.model_validate({"test": {"num_users": 3}})
+    assert (scenarios.train.split, scenarios.validation.split, scenarios.test.split) == ("train", "validation", "test")
+    assert (scenarios.train.phrasings, scenarios.test.phrasings) == ("train", "test")
+    assert len({scenarios.train.user_offset, scenarios.validation.user_offset, scenarios.test.user_offset}) == 3
+    assert scenarios.test.num_users == 3
+
+
+def test_the_next_iteration_continues_where_the_last_one_ended():
+    config = ScenarioConfig(**SMALL)
+    together = ScenarioConfig(**SMALL | {"num_users": 4}).build()
+    apart = config.at(0).build() + config.at(1).build()
+    assert [user.id for user in apart] == [user.id for user in together]
+    assert apart == together
+    assert len({user.id for user in together}) == 4
+
+
+def test_a_file_is_read_in_its_order_and_filtered(tmp_path):
+    users = ScenarioConfig(**SMALL).build()
+    path = str(tmp_path / "data.json")
+    save_scenarios(path, users)
+    assert ScenarioConfig(data=path).build() == users
+    assert ScenarioConfig(data=path).at(3).build() == users
+    assert ScenarioConfig(data=path, users=[users[1].id]).build() == users[1:]
+    with pytest.raises(UserError, match=f"no user nobody; its users: {users[0].id}, {users[1].id}"):
+        ScenarioConfig(data=path, users=["nobody"]).build()
+
+
+def test_a_broken_or_absent_file_is_the_users_to_mend(tmp_path):
+    path = tmp_path / "data.json"
+    with pytest.raises(UserError, match=str(path)):
+        ScenarioConfig(data=str(path)).build()
+    path.write_text('[{"id": "a"')
+    with pytest.raises(UserError, match="line 1"):
+        ScenarioConfig(data=str(path)).build()
+
+
+def test_a_file_and_the_generator_do_not_mix():
+    with pytest.raises(ValidationError, match="do not apply: remove num_users, seed, or override all with {data: data.json}"):
+        ScenarioConfig(data="data.json", num_users=3, seed=1)
+    with pytest.raises(ValidationError, match="add data"):
+        ScenarioConfig(users=["a"])
+    assert ScenariosConfig.model_validate({"test": {"data": "data.json", "rounds_init": 2}}).test.rounds_init == 2
