@@ -102,9 +102,7 @@ def evolve(arguments: argparse.Namespace) -> None:
         print(describe(recipe), flush=True)
     from amemgym_train.evolution.loop import evolve as evolved  # loads torch: only for a recipe that holds
 
-    result = evolved(recipe)
-    if main_process:
-        _show(result, as_json=False)
+    evolved(recipe)
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:

@@ -30,4 +30,5 @@ class TrainingConfig(Section):
     warmup_ratio: float = Field(0.05, ge=0, lt=1)
     max_grad_norm: float = Field(1.0, gt=0)
     gradient_checkpointing: bool = False
+    scheduler: Literal["linear", "cosine", "constant_with_warmup"] = "linear"
     logging_steps: int = Field(10, ge=1)

@@ -1,0 +1,60 @@
+"""Controls beside a score: agents that cannot remember, or that remember everything, on the same users."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from amemgym_train.agents import build_agent
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.policy.base import Policy, Sampling
+from amemgym_train.policy.oracle import OraclePolicy, RandomPolicy
+from amemgym_train.rollout.pool import AgentFactory, Task
+from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.runner import Inquiry, ask_again, play
+
+if TYPE_CHECKING:
+    from amemgym_envs.amemgym.scenario import Scenario
+
+GREEDY = Sampling(temperature=0.0)
+
+
+def environment(recipe: Recipe, role: str, scenarios: "Sequence[Scenario]"):
+    """A factory of the environment in which the recipe plays ``scenarios`` of ``role``."""
+    from amemgym_envs.amemgym.environment import AMemGymEnv
+
+    config = getattr(recipe.scenarios, role)
+    by_id = {scenario.id: scenario for scenario in scenarios}
+    return lambda task: AMemGymEnv([by_id[task.id]], rounds_init=config.rounds_init, rounds_update=config.rounds_update)
+
+
+def agents(recipe: Recipe, policy: Policy, sampling: Sampling) -> AgentFactory:
+    """The recipe's agents, all answering with ``policy``."""
+    return lambda task, episode, seed: build_agent(recipe.agent, policy, episode, seed, sampling)
+
+
+def play_scripted(recipe: Recipe, name: str, role: str, scenarios: "Sequence[Scenario]") -> list[Episode]:
+    """The recipe's agent with a policy that needs no model: ``oracle`` knows every state, ``random`` none."""
+    by_id = {scenario.id: scenario for scenario in scenarios}
+
+    def agent(task: Task, episode: str, seed: int):
+        policy = OraclePolicy(by_id[task.id]) if name == "oracle" else RandomPolicy(recipe.seed)
+        return build_agent(recipe.agent, policy, episode, seed, GREEDY)
+
+    tasks = [Task(scenario.id, scenario.id, 0) for scenario in scenarios]
+    return play(environment(recipe, role, scenarios), tasks, agent, recipe.seed, recipe.rollout.concurrency, label=None)
+
+
+def ask_with_memory(
+    recipe: Recipe, name: str, policy: Policy, scenarios: "Sequence[Scenario]", episodes: Sequence[Episode]
+) -> list[Episode]:
+    """The questions of ``scenarios`` asked again of an agent with the wrong memory.
+
+    ``empty``: none at all. ``scrambled``: that of the next user of ``episodes`` (in a circle) at the end of the same period.
+    """
+    states = {episode.task: episode.states for episode in episodes if episode.error is None}
+    users = [scenario for scenario in scenarios if scenario.id in states]
+    inquiries = []
+    for place, scenario in enumerate(users):
+        other = states[users[(place + 1) % len(users)].id]
+        given = [{} if name == "empty" else other[min(p, len(other) - 1)] for p in range(len(scenario.periods))]
+        inquiries.append(Inquiry(Task(scenario.id, scenario.id, 0), scenario, given))
+    return ask_again(inquiries, agents(recipe, policy, GREEDY), recipe.seed, recipe.rollout.concurrency, label=f"{name} memory")

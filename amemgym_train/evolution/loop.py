@@ -1,0 +1,186 @@
+"""The evolution loop: rollout, diagnose, train, evaluate, gate; test users are met before the first iteration and after the last."""
+
+import fcntl
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from amemgym_train.config.load import recipe_hash
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.errors import UserError
+from amemgym_train.evolution import ranks, stages
+from amemgym_train.evolution.manifest import Stages, write_json
+from amemgym_train.evolution.summary import show, summarise
+from amemgym_train.tracking.tracker import Tracker
+
+
+class Evolution:
+    """One run. ``best`` is the iteration whose adapter stands (0 = the base model), ``scores`` the validation score of each."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.hash = recipe_hash(recipe)
+        self.folder = recipe.run_dir
+        self.seconds: dict[str, float] = {}
+        self.best = 0
+        self.scores: list[float] = []
+        self.history: list[dict[str, Any]] = []
+
+    def run(self) -> dict[str, Any]:
+        """All stages that are not finished yet; returns the summary."""
+        before = self.test("before", 0)
+        self.scores.append(self.validate(0))
+        for iteration in range(1, self.recipe.evolution.iterations + 1):
+            self.iterate(iteration)
+        after = self.test("after", self.best)
+        return summarise(self.recipe, before, after, self.history, self.best, self.seconds)
+
+    def iterate(self, iteration: int) -> None:
+        """One turn of the loop; the new adapter stands only if the gate lets it pass."""
+        start = 0 if self.recipe.evolution.start_from == "base" else self.best
+        here, book = self.iteration_folder(iteration), self.stages(iteration)
+        came_from = self.inputs(self.best)
+        rollout = book.run(
+            "rollout",
+            came_from,
+            lambda out: stages.roll_out(self.recipe, iteration, self.adapter(self.best), self.version(self.best), out),
+        )
+        diagnosis = book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
+        training = book.run(
+            "train",
+            {**came_from, "start": self.version(start)},
+            lambda out: stages.train(self.recipe, iteration, here / "episodes", self.adapter(start), out),
+        )
+        score = self.validate(iteration)
+        gate = self.recipe.evolution.gate
+        passed = score >= self.scores[self.best] + gate.min_delta
+        verdict = {"score": score, "best_before": self.scores[self.best], "min_delta": gate.min_delta, "passed": passed}
+        book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
+        self.scores.append(score)
+        self.history.append(
+            {"iteration": iteration, "validation": score, "passed": passed, "rollout": {**rollout, **diagnosis}, "training": training}
+        )
+        if passed:
+            self.best = iteration
+        self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
+        self.log(diagnosis, iteration, "rollout")
+        self.log(training, iteration, "train")
+        self.link_latest(here)
+
+    def validate(self, iteration: int) -> float:
+        """The validation memory score of an iteration's adapter."""
+        result = self.stages(iteration).run(
+            "evaluate",
+            self.inputs(iteration),
+            lambda out: stages.evaluate(
+                self.recipe, "validation", self.adapter(iteration), self.version(iteration), out, "eval"
+            ),
+        )["agent"]
+        self.log(result, iteration, "validation")
+        return result["memory_score"]
+
+    def test(self, name: str, iteration: int) -> dict[str, Any]:
+        """The figures on test users; after the last iteration with the controls."""
+        controls = self.recipe.evaluation.controls if name == "after" else ()
+        result = Stages(self.folder / "test", "test", self.seconds).run(
+            name,
+            {**self.inputs(iteration), "controls": list(controls)},
+            lambda out: stages.evaluate(
+                self.recipe, "test", self.adapter(iteration), self.version(iteration), out, name, controls
+            ),
+        )
+        self.log(result["agent"], 0 if name == "before" else self.recipe.evolution.iterations, f"test_{name}")
+        return result
+
+    def iteration_folder(self, iteration: int) -> Path:
+        return self.folder / "iterations" / f"{iteration:03d}"
+
+    def stages(self, iteration: int) -> Stages:
+        label = f"iteration {iteration} of {self.recipe.evolution.iterations}"
+        return Stages(self.iteration_folder(iteration), label, self.seconds)
+
+    def adapter(self, iteration: int) -> Path | None:
+        return self.iteration_folder(iteration) / "adapter" if iteration else None
+
+    @staticmethod
+    def version(iteration: int) -> str:
+        return f"iteration-{iteration:03d}" if iteration else "base"
+
+    def inputs(self, iteration: int) -> dict[str, Any]:
+        """What a stage that answers with iteration ``iteration``'s adapter depends on."""
+        return {"recipe": self.hash, "policy": self.version(iteration)}
+
+    def log(self, metrics: dict[str, Any], step: int, stage: str) -> None:
+        if self.tracker is not None:
+            self.tracker.log({key: value for key, value in metrics.items() if isinstance(value, int | float)}, step, stage)
+
+    def link_latest(self, target: Path) -> None:
+        if ranks.is_main():
+            scratch = self.folder / ".latest.partial"
+            scratch.unlink(missing_ok=True)
+            scratch.symlink_to(target.relative_to(self.folder), target_is_directory=True)
+            scratch.replace(self.folder / "latest")
+
+    tracker: Tracker | None = None
+
+
+def evolve(recipe: Recipe) -> dict[str, Any]:
+    """Run, or go on with, the evolution of ``recipe`` in its run folder; writes ``summary.json`` there and returns it.
+
+    UserError: the folder holds the run of another recipe, or another process works in it.
+    """
+    run = Evolution(recipe)
+    if not ranks.is_main():
+        ranks.wait()  # for the main process to have made the folder
+        return run.run()
+    with claimed(run.folder):
+        adopt(recipe, run.folder)
+        ranks.wait()
+        with Tracker(run.folder, recipe.tracking, recipe.model_dump(mode="json")) as run.tracker:
+            summary = run.run()
+        write_json(run.folder / "summary.json", summary)
+    show(summary, run.folder)
+    return summary
+
+
+@contextmanager
+def claimed(folder: Path):
+    """Hold the run folder, so that no second process writes into it. The lock goes with this process, however it ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"{folder}: another process is at work on this run; wait for it, or choose another name=...") from error
+        yield
+
+
+def adopt(recipe: Recipe, folder: Path) -> None:
+    """Write config.json on a run's first start; later compare, so that one run never mixes two recipes."""
+    path = folder / "config.json"
+    wanted = recipe.model_dump(mode="json")
+    if path.is_file():
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            same = recipe_hash(Recipe.model_validate(stored)) == recipe_hash(recipe)
+        except ValueError as error:
+            raise UserError(f"{path} is damaged or from another version ({str(error).splitlines()[0]}); choose another name=...") from error
+        if not same:
+            keys = ", ".join(differing(stored, wanted)) or "a default"
+            raise UserError(
+                f"{folder} holds a run of another recipe; it differs in {keys}. Choose another name=..., or delete the folder to start over"
+            )
+    write_json(path, wanted)
+
+
+def differing(stored: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:
+    """The dotted keys whose values differ."""
+    keys: list[str] = []
+    for key in wanted:
+        ours, theirs = wanted[key], stored.get(key)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            keys += differing(theirs, ours, f"{prefix}{key}.")
+        elif ours != theirs:
+            keys.append(prefix + key)
+    return keys

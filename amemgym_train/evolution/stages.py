@@ -1,0 +1,170 @@
+"""What the stages do: functions from a recipe and artifacts on disk to new artifacts on disk.
+
+Each loads the model afresh, so that a stage does the same whether or not the one before it ran in this process.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.diagnosis.operations import Diagnosis, diagnose
+from amemgym_train.errors import UserError
+from amemgym_train.evaluation.controls import GREEDY, agents, ask_with_memory, environment, play_scripted
+from amemgym_train.evaluation.memory import Report, report
+from amemgym_train.evolution import ranks
+from amemgym_train.evolution.manifest import write_json
+from amemgym_train.policy.base import Sampling
+from amemgym_train.rollout.pool import Task
+from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.runner import check_unscorable, play
+from amemgym_train.rollout.store import load_episodes, save_episodes
+
+if TYPE_CHECKING:
+    from amemgym_envs.amemgym.scenario import Scenario
+    from amemgym_train.policy.local import LocalPolicy
+
+
+def local_policy(recipe: Recipe, adapter: str | Path | None, version: str | None = None) -> "LocalPolicy":
+    """The recipe's model, with the adapter saved in ``adapter``."""
+    from amemgym_train.policy.local import LocalPolicy
+    from amemgym_train.policy.references import load
+    from amemgym_train.training.lora import load_adapter
+
+    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype)
+    if adapter is not None:
+        model = load_adapter(model, adapter)
+    return LocalPolicy(model, tokenizer, version or (str(adapter) if adapter else "base"), recipe.policy.max_batch_size)
+
+
+def play_users(
+    recipe: Recipe, role: str, scenarios: "Sequence[Scenario]", policy: "LocalPolicy", sampling: Sampling, group: int, seed: int, out: Path
+) -> list[Episode]:
+    """Play ``group`` episodes of every scenario, each process its share, and save them in ``out``; returns all of them."""
+    tasks = ranks.share([Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(group)])
+    factory = agents(recipe, policy, sampling)
+    episodes = play(environment(recipe, role, scenarios), tasks, factory, seed, recipe.rollout.concurrency, label=f"{role} users")
+    out.mkdir(parents=True, exist_ok=True)
+    save_episodes(out / f"part-{ranks.rank():03d}.parquet", episodes)
+    ranks.wait()
+    return load_folder(out)
+
+
+def load_folder(folder: Path) -> list[Episode]:
+    """The episodes of every shard in ``folder``, in the order of their tasks whatever the number of processes that played them."""
+    episodes = [episode for path in sorted(folder.glob("part-*.parquet")) for episode in load_episodes(path)]
+    return sorted(episodes, key=lambda episode: (episode.task, episode.seed))
+
+
+def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str, out: Path) -> dict[str, Any]:
+    """Play iteration ``iteration``'s training users in groups, drawing tokens as the recipe says."""
+    train = recipe.scenarios.train
+    scenarios = (train.at(iteration - 1) if recipe.rollout.new_users_each_iteration else train).build()
+    sampling = Sampling(**recipe.sampling.model_dump())
+    seed = 1000 * recipe.seed + iteration
+    policy = local_policy(recipe, adapter, version)
+    episodes = play_users(recipe, "train", scenarios, policy, sampling, recipe.rollout.group_size, seed, out / "episodes")
+    check_unscorable(episodes, recipe.rollout.max_unscorable)
+    return {"episodes": len(episodes), "turns": sum(len(episode.turns) for episode in episodes)}
+
+
+def diagnoses_of(episodes: Sequence[Episode]) -> dict[str, Diagnosis]:
+    return {episode.id: diagnose(episode) for episode in episodes if episode.error is None}
+
+
+def diagnose_rollout(folder: Path, out: Path) -> dict[str, Any]:
+    """Write ``diagnosis.json``: the report of the rollout, and every cell of every episode."""
+    episodes = load_folder(folder)
+    figures = brief(report(episodes))
+    cells = {
+        name: [
+            {"period": cell.period, "question": cell.question, "outcome": cell.outcome, "known": cell.known}
+            for cell in diagnosis.cells
+        ]
+        for name, diagnosis in diagnoses_of(episodes).items()
+    }
+    if ranks.is_main():
+        write_json(out / "diagnosis.json", {"report": figures, "episodes": cells})
+    return figures
+
+
+def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path | None, out: Path) -> dict[str, Any]:
+    """Select rows from the rollout, train an adapter on them, save it with the reason of every row."""
+    from amemgym_train.policy.references import load
+    from amemgym_train.training.lora import load_adapter, new_adapter
+    from amemgym_train.training.rft import select
+    from amemgym_train.training.sft import train_sft
+
+    episodes = load_folder(episodes_folder)
+    seed = 1000 * recipe.seed + iteration
+    rows = select(episodes, diagnoses_of(episodes), recipe.training, seed)
+    if not rows:
+        raise UserError(
+            f"iteration {iteration}: none of the {sum(len(e.turns) for e in episodes)} calls of the rollout earned being kept, so there is "
+            "nothing to train on. Raise rollout.group_size or scenarios.train.num_users, or lower sampling.temperature"
+        )
+    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype)
+    model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
+    metrics = train_sft(model, tokenizer, rows, recipe.training, out / "trainer", seed)
+    if ranks.is_main():
+        model.save_pretrained(out / "adapter", save_embedding_layers=False)
+        write_json(out / "rows.json", [kept(row) for row in rows])
+        shutil.rmtree(out / "trainer", ignore_errors=True)
+    kinds = [row.operation for row in rows]
+    return {**metrics, **{f"rows_{kind}": kinds.count(kind) for kind in sorted(set(kinds))}}
+
+
+def kept(row: Any) -> dict[str, Any]:
+    return {"episode": row.episode, "slot": row.slot, "operation": row.operation, "tokens": sum(row.mask), "reason": row.reason}
+
+
+def evaluate(
+    recipe: Recipe, role: str, adapter: Path | None, version: str, out: Path, name: str, controls: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Play the users of ``role`` greedily; writes ``<name>.json`` (the full report) and ``<name>_episodes``."""
+    scenarios = getattr(recipe.scenarios, role).build()
+    policy = local_policy(recipe, adapter, version)
+    episodes = play_users(recipe, role, scenarios, policy, GREEDY, 1, recipe.seed, out / f"{name}_episodes")
+    check_unscorable(episodes, recipe.rollout.max_unscorable)
+    upper = None
+    if recipe.evaluation.upper == "model":
+        from amemgym_train.evaluation.upper import upper_bound
+
+        upper = upper_bound(recipe.agent, policy, scenarios)
+    full = {"agent": report(episodes, upper)}
+    for control in controls:
+        full[control] = report(control_episodes(recipe, control, role, policy, scenarios, episodes), upper)
+    if ranks.is_main():
+        write_json(out / f"{name}.json", {key: value.to_dict() for key, value in full.items()})
+    return {key: brief(value) for key, value in full.items()}
+
+
+def control_episodes(
+    recipe: Recipe, name: str, role: str, policy: "LocalPolicy", scenarios: "Sequence[Scenario]", episodes: Sequence[Episode]
+) -> list[Episode]:
+    if name in ("oracle", "random"):
+        return play_scripted(recipe, name, role, scenarios)
+    return ask_with_memory(recipe, name, policy, scenarios, episodes)
+
+
+def brief(figures: Report) -> dict[str, Any]:
+    """A report without its lists per period."""
+    return {key: value for key, value in figures.to_dict().items() if key != "per_period"}
+
+
+def evaluate_policy(recipe: Recipe, role: str, adapter: str | None) -> dict[str, Any]:
+    """Score the recipe's agent, and its controls, on the users of ``role``; nothing is kept on disk."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch:
+        return evaluate(recipe, role, Path(adapter) if adapter else None, "given", Path(scratch), role, recipe.evaluation.controls)
+
+
+def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> Path:
+    """Play the users of ``role`` in groups, drawing tokens as the recipe says; the episodes go to the folder ``out``."""
+    scenarios = getattr(recipe.scenarios, role).build()
+    policy = local_policy(recipe, adapter)
+    sampling = Sampling(**recipe.sampling.model_dump())
+    play_users(recipe, role, scenarios, policy, sampling, recipe.rollout.group_size, recipe.seed, Path(out))
+    return Path(out)

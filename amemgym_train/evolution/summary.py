@@ -1,0 +1,67 @@
+"""The summary of a run: what the test users show before and after, what each iteration did, and how long it took."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from amemgym_train.config.load import recipe_hash
+from amemgym_train.config.recipe import Recipe
+
+
+def summarise(
+    recipe: Recipe,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    history: list[dict[str, Any]],
+    best: int,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """JSON values; everything but ``wall_seconds`` is the same however often the run was interrupted."""
+    old, new = before["agent"], after["agent"]
+    return {
+        "name": recipe.name,
+        "seed": recipe.seed,
+        "recipe": recipe_hash(recipe),
+        "model": recipe.policy.model,
+        "test": {
+            "before": old,
+            "after": new,
+            "gain": round(new["memory_score"] - old["memory_score"], 6),
+            "controls": {name: figures for name, figures in after.items() if name != "agent"},
+        },
+        "best_iteration": best,
+        "iterations": [{**entry, "training": without_times(entry["training"])} for entry in history],
+        "episodes": {
+            "rollout": sum(entry["rollout"]["episodes"] for entry in history),
+            "test": new["episodes"],
+        },
+        "wall_seconds": {**{stage: round(value, 1) for stage, value in seconds.items()}, "total": round(sum(seconds.values()), 1)},
+    }
+
+
+def without_times(metrics: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metrics.items() if key != "seconds"}
+
+
+def show(summary: dict[str, Any], folder: Path) -> None:
+    """Print the diagnosis before and after, the controls, and where everything lies."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from amemgym_train.diagnosis.table import before_after
+
+    console, test = Console(), summary["test"]
+    title = f"{summary['name']}, seed {summary['seed']}: test users before and after"
+    console.print(before_after(SimpleNamespace(**test["before"]), SimpleNamespace(**test["after"]), title))
+    controls = Table(title="controls on the same test users")
+    for heading in ("agent", "memory score", "overall accuracy"):
+        controls.add_column(heading, justify="left" if heading == "agent" else "right")
+    for name, figures in test["controls"].items():
+        controls.add_row(name, f"{figures['memory_score']:.3f}", f"{figures['overall']:.3f}")
+    if test["controls"]:
+        console.print(controls)
+    best = summary["best_iteration"]
+    where = folder / "iterations" / f"{best:03d}" / "adapter" if best else "none: no iteration passed the gate"
+    console.print(f"best adapter: {where}\nsummary: {folder / 'summary.json'}", soft_wrap=True, highlight=False)
+    times = ", ".join(f"{stage} {value:.0f} s" for stage, value in summary["wall_seconds"].items())
+    console.print(f"time: {times}", soft_wrap=True, highlight=False)

@@ -1,0 +1,110 @@
+"""A transformers model in this process, answering many episodes in deterministic padded batches.
+
+A request waits until every live episode waits. The requests are then sorted by episode and slot, grouped by sampling, ordered by
+length to save padding, and decoded in batches of at most ``max_batch_size`` rows. What a request gets does not depend on timing.
+"""
+
+import asyncio
+import hashlib
+from dataclasses import replace
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from amemgym_train.policy.base import Completion, Request, Sampling
+from amemgym_train.policy.decoding import decode
+
+
+def stream_seed(request: Request) -> int:
+    """The seed of a request's random stream: a hash of its seed, episode and slot."""
+    key = f"{request.seed}\n{request.episode}\n{request.slot}".encode()
+    return int.from_bytes(hashlib.sha256(key).digest()[:7], "big")
+
+
+class LocalPolicy:
+    """Answers requests with ``model``; ``version`` names its weights (``base`` or an adapter)."""
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, version: str = "base", max_batch_size: int = 32
+    ) -> None:
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.version = version
+        self.max_batch_size = max_batch_size
+        self._alive: set[str] = set()
+        self._waiting: list[tuple[Request, asyncio.Future[Completion]]] = []
+
+    def enter(self, episode: str) -> None:
+        self._alive.add(episode)
+
+    def leave(self, episode: str) -> None:
+        self._alive.discard(episode)
+        self._flush_if_all_wait()
+
+    async def complete(self, request: Request) -> Completion:
+        future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        self._waiting.append((request, future))
+        self._flush_if_all_wait()
+        return await future
+
+    def encode(self, messages: list[dict[str, str]]) -> list[int]:
+        """Prompt ids of a conversation, the assistant's turn opened."""
+        return list(self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False))
+
+    @property
+    def eos_ids(self) -> set[int]:
+        eos = self.model.generation_config.eos_token_id
+        ids = set(eos) if isinstance(eos, list) else {eos}
+        return (ids | {self.tokenizer.eos_token_id}) - {None}
+
+    def _flush_if_all_wait(self) -> None:
+        waiting = {request.episode for request, _ in self._waiting}
+        if not self._waiting or self._alive - waiting:
+            return
+        pending, self._waiting = sorted(self._waiting, key=lambda pair: (pair[0].episode, pair[0].slot)), []
+        try:
+            completions = self.complete_batch([request for request, _ in pending])
+        except Exception as error:  # every waiting episode must learn of it, else they wait for ever
+            for _, future in pending:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), completion in zip(pending, completions, strict=True):
+            if not future.done():
+                future.set_result(completion)
+
+    def complete_batch(self, requests: list[Request]) -> list[Completion]:
+        """Completions in the order of ``requests``; the batching inside depends on the requests alone."""
+        prompts = [self.encode(request.messages) for request in requests]
+        groups: dict[Sampling, list[int]] = {}
+        for i, request in enumerate(requests):
+            groups.setdefault(replace(request.sampling, max_new_tokens=0), []).append(i)
+        completions: dict[int, Completion] = {}
+        for sampling, members in groups.items():
+            members.sort(key=lambda i: (len(prompts[i]), requests[i].episode, requests[i].slot))
+            for start in range(0, len(members), self.max_batch_size):
+                batch = members[start : start + self.max_batch_size]
+                completions.update(self._decode(batch, requests, prompts, sampling))
+        return [completions[i] for i in range(len(requests))]
+
+    def _decode(
+        self, batch: list[int], requests: list[Request], prompts: list[list[int]], sampling: Sampling
+    ) -> dict[int, Completion]:
+        draws = decode(
+            self.model,
+            [prompts[i] for i in batch],
+            sampling,
+            limits=[requests[i].sampling.max_new_tokens for i in batch],
+            seeds=[stream_seed(requests[i]) for i in batch],
+            eos_ids=self.eos_ids,
+            pad_id=self.tokenizer.pad_token_id,
+        )
+        return {
+            i: Completion(
+                prompt_ids=prompts[i],
+                completion_ids=draw.ids,
+                logprobs=draw.logprobs,
+                text=self.tokenizer.decode(draw.ids, skip_special_tokens=True),
+                finish_reason=draw.finish_reason,
+            )
+            for i, draw in zip(batch, draws, strict=True)
+        }

@@ -1,0 +1,91 @@
+"""Policies that need no model: one that knows the scenario and one that guesses; they bound a score from above and below."""
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+from amemgym_train.policy.base import Completion, Request
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from amemgym_envs.amemgym.scenario import Scenario
+
+ACKNOWLEDGEMENT = "Thanks, I will keep that in mind."
+
+
+class ScriptedPolicy:
+    """Completes a request with ``reply(request)``. With a tokenizer the completion has ids, each of logprob 0 (certain)."""
+
+    version = "scripted"
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase | None" = None) -> None:
+        self.tokenizer = tokenizer
+
+    def enter(self, episode: str) -> None:
+        """Nothing to wait for: every request is answered at once."""
+
+    def leave(self, episode: str) -> None:
+        """See ``enter``."""
+
+    def reply(self, request: Request) -> str:
+        raise NotImplementedError(f"{type(self).__name__} has no replies")
+
+    async def complete(self, request: Request) -> Completion:
+        text = self.reply(request)
+        if self.tokenizer is None:
+            return Completion([], [], [], text, "stop")
+        prompt = self.tokenizer.apply_chat_template(
+            request.messages, add_generation_prompt=True, tokenize=True, return_dict=False
+        )
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"] + [self.tokenizer.eos_token_id]
+        return Completion(list(prompt), ids, [0.0] * len(ids), text, "stop")
+
+
+class OraclePolicy(ScriptedPolicy):
+    """Writes exactly what the shown sessions expose, reads the true states and picks the golden choice of ``scenario``."""
+
+    version = "oracle"
+
+    def __init__(self, scenario: "Scenario", tokenizer: "PreTrainedTokenizerBase | None" = None) -> None:
+        super().__init__(tokenizer)
+        self.scenario = scenario
+
+    def reply(self, request: Request) -> str:
+        facts = request.facts
+        if request.operation == "respond":
+            return ACKNOWLEDGEMENT
+        if request.operation == "write":
+            exposures = [self.scenario.periods[period].sessions[session].exposed_states for period, session in facts["sessions"]]
+            return _json({state: value for exposed in exposures for state, value in exposed.items()})
+        if request.operation == "read":
+            return _json(self.scenario.required_state(facts["period"], facts["question"]))
+        if request.operation == "answer":
+            return _json({"answer": self.scenario.golden(facts["period"], facts["question"]) + 1})
+        raise ValueError(f"{request.slot}: the oracle knows nothing of operation {request.operation!r}")
+
+
+class RandomPolicy(ScriptedPolicy):
+    """Uniform choices for answers and reads, and no notes. A draw depends on the seeds and on its request's episode and slot."""
+
+    version = "random"
+
+    def __init__(self, seed: int = 0, tokenizer: "PreTrainedTokenizerBase | None" = None) -> None:
+        super().__init__(tokenizer)
+        self.seed = seed
+
+    def reply(self, request: Request) -> str:
+        draw = random.Random(f"{self.seed}/{request.seed}/{request.episode}/{request.slot}")
+        if request.operation == "respond":
+            return ACKNOWLEDGEMENT
+        if request.operation == "write":
+            return _json({})
+        if request.operation == "read":
+            return _json({state: draw.choice(list(values)) for state, values in request.facts["schema"].items()})
+        if request.operation == "answer":
+            return _json({"answer": draw.randint(1, request.facts["choices"])})
+        raise ValueError(f"{request.slot}: no random reply for operation {request.operation!r}")
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)

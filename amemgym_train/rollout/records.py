@@ -1,0 +1,167 @@
+"""The records that every room of the toolkit meets in: Turn and Episode.
+
+A record checks its own lengths when it is built, so that no later stage needs to. All fields are plain Python values:
+records go to parquet and back without loss (``rollout.store``).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Operation = Literal["respond", "write", "read", "answer", "act"]
+OPERATIONS: tuple[str, ...] = ("respond", "write", "read", "answer", "act")
+Parsed = Literal["strict", "repaired", "failed"]
+
+
+@dataclass
+class Turn:
+    """One LLM call.
+
+    ``prompt_ids``, ``completion_ids`` come from the engine and are never re-encoded; ``logprobs`` holds one natural-log
+    probability per completion token, of the token drawn, at the sampling temperature and before any top-k / top-p cut.
+    ``slot`` names the call within its episode, the same for every episode of a group: ``write/p2/0`` (third period, its first
+    write), ``answer/p2/q5``, ``read/p2/q5``, ``respond/p2/s0/r1``. ``meta`` (JSON values only) carries ``period``, for writes ``exposed``
+    ({info_type: value} of the sessions the call was shown) and ``sessions``, for calls with a JSON reply ``parsed`` (strict | repaired | failed),
+    and always ``sampling``, ``policy_version``.
+    """
+
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    logprobs: list[float]
+    text: str
+    finish_reason: str
+    operation: Operation
+    slot: str
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"turn {self.slot}: operation {self.operation!r} is none of {', '.join(OPERATIONS)}")
+        if len(self.logprobs) != len(self.completion_ids):
+            raise ValueError(
+                f"turn {self.slot}: {len(self.logprobs)} logprobs for {len(self.completion_ids)} completion tokens; expected one each"
+            )
+
+
+@dataclass
+class Answer:
+    """One question put to the agent after a period. ``golden`` and ``response`` are 0-based choices; None = unparsable."""
+
+    period: int
+    question: int
+    choices: int
+    golden: int
+    response: int | None
+    turn: int | None  # index into Episode.turns; None when no LLM call was made
+
+    @property
+    def correct(self) -> bool:
+        return self.response == self.golden
+
+
+@dataclass
+class Probe:
+    """One probe of the states that a question requires. ``response`` has None for a state that could not be read.
+
+    ``write_period[s]`` is w(s, p): the last period <= ``period`` in which state s changed.
+    """
+
+    period: int
+    question: int
+    expected: dict[str, str]
+    response: dict[str, str | None]
+    write_period: dict[str, int]
+    turn: int | None
+
+    def __post_init__(self) -> None:
+        keys = set(self.expected)
+        if set(self.response) != keys or set(self.write_period) != keys:
+            raise ValueError(
+                f"probe p{self.period} q{self.question}: states {sorted(keys)} expected, got responses for "
+                f"{sorted(self.response)} and write periods for {sorted(self.write_period)}"
+            )
+
+    def known(self, state: str) -> bool:
+        return self.response[state] == self.expected[state]
+
+
+@dataclass
+class Memory:
+    """The agent's memory right after turn ``turn``: entries in the order they are shown, each {label, value, timestamp}."""
+
+    turn: int
+    period: int
+    entries: list[dict[str, str]]
+
+
+@dataclass
+class Episode:
+    """One agent playing one task once. ``error`` (kind: message) marks it unscorable: no field of it may enter a score.
+
+    ``states`` holds the agent's saved state at the end of each period (JSON values), enough to ask its questions again.
+    ``rewards`` are the environment's own, one per step.
+    """
+
+    environment: str
+    task: str
+    seed: int
+    group: str
+    turns: list[Turn] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    score: float | None = None
+    success: bool | None = None
+    answers: list[Answer] = field(default_factory=list)
+    probes: list[Probe] = field(default_factory=list)
+    memories: list[Memory] = field(default_factory=list)
+    states: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.environment}/{self.task}/{self.seed}"
+
+    def __post_init__(self) -> None:
+        for record in [*self.answers, *self.probes, *self.memories]:
+            if record.turn is not None and not 0 <= record.turn < len(self.turns):
+                raise ValueError(f"episode {self.id}: {record} points at turn {record.turn} of {len(self.turns)}")
+
+
+@dataclass
+class Row:
+    """One training example: a turn's ids with what training needs to know about it.
+
+    ``ids`` = prompt then completion; ``mask`` is 1 on the completion tokens, the only ones in the loss; ``logprobs`` is 0 on the prompt.
+    ``weight`` scales the row's loss; ``reason`` says why the row is here, for display.
+    """
+
+    ids: list[int]
+    mask: list[int]
+    logprobs: list[float]
+    operation: Operation
+    slot: str
+    episode: str
+    group: str
+    policy_version: str
+    advantage: float = 1.0
+    weight: float = 1.0
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not len(self.ids) == len(self.mask) == len(self.logprobs):
+            raise ValueError(
+                f"row {self.episode} {self.slot}: {len(self.ids)} ids, {len(self.mask)} mask, {len(self.logprobs)} logprobs; expected equal lengths"
+            )
+
+    @classmethod
+    def from_turn(cls, turn: Turn, episode: Episode, reason: str) -> "Row":
+        prompt, completion = len(turn.prompt_ids), len(turn.completion_ids)
+        return cls(
+            ids=[*turn.prompt_ids, *turn.completion_ids],
+            mask=[0] * prompt + [1] * completion,
+            logprobs=[0.0] * prompt + list(turn.logprobs),
+            operation=turn.operation,
+            slot=turn.slot,
+            episode=episode.id,
+            group=episode.group,
+            policy_version=turn.meta.get("policy_version", "base"),
+            reason=reason,
+        )

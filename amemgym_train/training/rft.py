@@ -1,0 +1,91 @@
+"""Rejection sampling: which turns of a rollout are worth imitating, and why (best of n per slot).
+
+A write turn is kept when everything it was shown was known right after it, a read turn (a probe) when every state was named
+right, an answer turn when the right choice was picked. Among the kept turns of one slot across a group, the best goes first.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from amemgym_train.config.training import TrainingConfig
+from amemgym_train.diagnosis.operations import Diagnosis
+from amemgym_train.rollout.records import Episode, Row, Turn
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A turn that may be kept. ``merit`` (0 to 1) ranks it within its slot, higher first; ``reason`` is for display."""
+
+    episode: Episode
+    turn: Turn
+    merit: float
+    reason: str
+
+    @property
+    def rank(self) -> tuple[float, bool, int, float, str]:
+        """Sorts best first: merit, a strict reply before a repaired one, short before long, likely before unlikely."""
+        likelihood = sum(self.turn.logprobs) / max(len(self.turn.logprobs), 1)
+        strict = self.turn.meta.get("parsed") == "strict"
+        return (-self.merit, not strict, len(self.turn.completion_ids), -likelihood, self.episode.id)
+
+
+def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool = False) -> Iterator[Candidate]:
+    """The turns of one episode that earned being imitated; a reply cut off by its token limit never did."""
+    whole = {index for index, turn in enumerate(episode.turns) if turn.finish_reason == "stop"}
+    for index in sorted(whole & set(diagnosis.known_after)):
+        known = diagnosis.known_after[index]
+        if known and all(known.values()):
+            lasting = [value for value in diagnosis.persistence[index].values() if value is not None]
+            merit = sum(lasting) / len(lasting)
+            reason = f"{', '.join(known)} known right after it; right in {merit:.0%} of later probes"
+            yield Candidate(episode, episode.turns[index], merit, reason)
+    for probe in episode.probes:
+        if probe.turn in whole and all(probe.known(state) for state in probe.expected):
+            yield Candidate(episode, episode.turns[probe.turn], 1.0, f"{', '.join(probe.expected)} named right")
+    cells = {(cell.period, cell.question): cell for cell in diagnosis.cells}
+    for answer in episode.answers:
+        known = all(cells[answer.period, answer.question].known.values())
+        if answer.turn in whole and answer.correct and (known or not known_answers_only):
+            reason = "right choice, states known" if known else "right choice, states not known"
+            yield Candidate(episode, episode.turns[answer.turn], 1.0 if known else 0.5, reason)
+
+
+def select(
+    episodes: Iterable[Episode], diagnoses: dict[str, Diagnosis], config: TrainingConfig, seed: int = 0
+) -> list[Row]:
+    """Training rows of a rollout: the best ``keep_per_slot`` turns of each (group, slot), none twice.
+
+    ``diagnoses`` by episode id; unscorable episodes have none and are passed over. ``max_rows`` is shared out evenly between operations.
+    """
+    slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for episode in episodes:
+        if episode.id in diagnoses:
+            for candidate in candidates(episode, diagnoses[episode.id], config.known_answers_only):
+                if candidate.turn.operation in config.operations:
+                    slots[episode.group, candidate.turn.slot].append(candidate)
+    rows: list[Row] = []
+    seen: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
+    for slot in sorted(slots):
+        kept = 0
+        for candidate in sorted(slots[slot], key=lambda one: one.rank):
+            key = (tuple(candidate.turn.prompt_ids), tuple(candidate.turn.completion_ids))
+            if kept < config.keep_per_slot and key not in seen:
+                seen.add(key)
+                kept += 1
+                rows.append(Row.from_turn(candidate.turn, candidate.episode, candidate.reason))
+    return rows if config.max_rows is None else share_out(rows, config.max_rows, seed)
+
+
+def share_out(rows: list[Row], limit: int, seed: int) -> list[Row]:
+    """At most ``limit`` rows, drawn at random and dealt in turn from each operation until it has no more."""
+    piles: dict[str, list[Row]] = defaultdict(list)
+    for row in Random(seed).sample(rows, len(rows)):
+        piles[row.operation].append(row)
+    dealt: list[Row] = []
+    while len(dealt) < limit and any(piles.values()):
+        for operation in sorted(piles):
+            if piles[operation] and len(dealt) < limit:
+                dealt.append(piles[operation].pop())
+    return dealt

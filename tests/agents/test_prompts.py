@@ -1,0 +1,98 @@
+import json
+
+import pytest
+
+from amemgym_train.agents.parsing import parse_object
+from amemgym_train.agents.templates import DEFAULT_FOLDER, PLACEHOLDERS, Prompt, load_prompts
+from amemgym_train.errors import UserError
+
+
+def test_every_default_instruction_is_short_and_has_one_readable_example():
+    for operation, prompt in load_prompts().items():
+        assert len(prompt.instruction.split()) <= 50, operation
+        assert prompt.instruction.count("Example") == 1, operation
+        if operation != "respond":
+            reply = prompt.instruction.partition("Reply: ")[2]
+            assert parse_object(reply)[1] == "strict", operation
+
+
+def test_no_example_gives_away_a_value_of_the_generator():
+    from amemgym_envs.amemgym.templates import wording
+
+    texts = {file.name: file.read_text() for file in DEFAULT_FOLDER.glob("*.txt")}
+    assert len(texts) == len(PLACEHOLDERS)
+    assert wording().variables
+    for variable in wording().variables:
+        for word in (variable.name, *variable.values):
+            assert not [name for name, text in texts.items() if word in text], word
+
+
+def test_what_a_group_shares_comes_before_the_memory():
+    content = load_prompts()["write"].messages(conversation="User: hello", notes="pet: cat")[1]["content"]
+    assert 0 <= content.index("User: hello") < content.index("pet: cat")
+
+
+def test_a_block_whose_placeholders_are_empty_is_left_out():
+    answer = load_prompts()["answer"]
+    full = answer.messages(conversation="User: hi", notes="pet: cat", question="Q?")[1]["content"]
+    assert full.count("\n\n") == 2
+    bare = answer.messages(conversation="", notes="", question="Q?")
+    assert bare[1] == {"role": "user", "content": "Question:\nQ?"}
+    assert bare[0] == {"role": "system", "content": answer.instruction}
+    both = Prompt("Do it.", "Hello\n\n{notes} and {conversation}")
+    assert both.messages(notes="", conversation="here")[1]["content"] == "Hello\n\n and here"
+    assert both.messages(notes="", conversation="")[1]["content"] == "Hello"
+
+
+def test_a_value_is_put_in_as_it_is():
+    tricky = "{notes} \\1 {conversation}\n\n{other}"
+    content = load_prompts()["write"].messages(conversation=tricky, notes="pet: cat")[1]["content"]
+    assert content == f"New messages:\n{tricky}\n\nCurrent notes:\npet: cat"
+
+
+def test_a_folder_replaces_some_prompts_and_keeps_the_others(tmp_path):
+    (tmp_path / "write.txt").write_text('Take notes: {"a": "b"}.\n---\n{conversation}\n\n{notes}\n')
+    prompts = load_prompts(str(tmp_path))
+    assert prompts["write"].instruction == 'Take notes: {"a": "b"}.'
+    assert {name: prompts[name] for name in ("respond", "read", "answer")} == {
+        name: load_prompts()[name] for name in ("respond", "read", "answer")
+    }
+
+
+@pytest.mark.parametrize("operation", PLACEHOLDERS)
+def test_a_missing_placeholder_is_named_with_its_file(tmp_path, operation):
+    for name in PLACEHOLDERS[operation]:
+        body = " ".join(f"{{{other}}}" for other in PLACEHOLDERS[operation] if other != name)
+        (tmp_path / f"{operation}.txt").write_text(f"Instruction with {{{name}}}.\n---\n{body}\n")
+        with pytest.raises(UserError, match=rf"{operation}\.txt lacks the placeholder \{{{name}\}}"):
+            load_prompts(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "holds no prompt file; expected a folder"),
+        ({"writes.txt": b"a\n---\n{conversation} {notes}"}, "writes.txt is no prompt; expected respond.txt, write.txt"),
+        ({"write.txt": b"{conversation} {notes}"}, "write.txt has no line '---'"),
+        ({"write.txt": b"\xff\xfe\x00"}, "write.txt is not UTF-8"),
+    ],
+)
+def test_a_broken_folder_is_a_user_error(tmp_path, files, message):
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        load_prompts(str(tmp_path))
+
+
+def test_an_absent_folder_is_a_user_error(tmp_path):
+    with pytest.raises(UserError, match="holds no prompt file"):
+        load_prompts(str(tmp_path / "none"))
+
+
+def test_placeholders_of_the_default_files_are_all_of_them():
+    for operation, names in PLACEHOLDERS.items():
+        text = (DEFAULT_FOLDER / f"{operation}.txt").read_text()
+        assert [name for name in ("conversation", "notes", "schema", "question") if f"{{{name}}}" in text] == list(names)
+        filled = load_prompts()[operation].messages(**{name: json.dumps(name) for name in names})[1]["content"]
+        assert all(json.dumps(name) in filled for name in names)
+        assert "{" not in filled
