@@ -123,14 +123,17 @@ class MemoryAgent:
         messages = self.prompts["answer"].messages(notes=self.notes, conversation=transcript(self.recent), question=observation)
         slot = "answer/p{period}/q{question}".format(**place)
         text, self.acted = await self.call("answer", slot, messages, {**place, "choices": choices}, place)
-        choice, how = parse_answer(text, choices)
+        choice, how = parse_answer(text, choices, info["choices"])
         self.turns[self.acted].meta["parsed"] = how
         return text if choice is None else json.dumps({"answer": choice + 1})
 
     async def _read(self, observation: str, info: dict[str, Any]) -> str:
         place = {"period": info["period"], "question": info["question"]}
         schema = info["schema"]
-        messages = self.prompts["read"].messages(notes=self.notes, conversation=transcript(self.recent), schema=observation)
+        keys, values = " and ".join(schema), ", ".join(value for allowed in schema.values() for value in allowed)
+        messages = self.prompts["read"].messages(
+            notes=self.notes, conversation=transcript(self.recent), schema=observation, keys=keys, values=values
+        )
         slot = "read/p{period}/q{question}".format(**place)
         text, self.acted = await self.call("read", slot, messages, {**place, "schema": schema}, place)
         states, how = parse_states(text, schema)

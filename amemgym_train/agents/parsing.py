@@ -29,10 +29,16 @@ def parse_object(text: str) -> tuple[dict[str, Any] | None, Parsed]:
     return (found, "repaired") if found else (None, "failed")
 
 
-def parse_answer(text: str, choices: int) -> tuple[int | None, Parsed]:
-    """Read ``{"answer": n}``, n an integer from 1 to ``choices``; returns the 0-based choice or None. "2" counts as repaired."""
+def parse_answer(text: str, choices: int, texts: Sequence[str] = ()) -> tuple[int | None, Parsed]:
+    """Read ``{"answer": n}``, n an integer from 1 to ``choices``; returns the 0-based choice or None. "2" counts as repaired.
+
+    With the choices' ``texts``, a reply may also quote its choice word for word (``{"answer": "take the tram"}``): small models copy
+    far better than they number. A quotation that fits no choice, or several, is ``failed``.
+    """
     found, how = parse_object(text)
     value = (found or {}).get("answer")
+    if isinstance(value, str) and list(texts).count(value) == 1:
+        return list(texts).index(value), how
     if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
         value, how = int(value), "repaired"
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= choices:

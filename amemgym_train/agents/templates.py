@@ -1,8 +1,10 @@
 """Prompt texts: one file per operation, filled in without a template engine.
 
-A file holds the instruction (the system message), a line ``---``, and the body (the user message). Blank lines divide the body
-into blocks; a block whose placeholders are all filled with nothing is left out, so that one text serves an agent with notes and
-one without. A folder may hold some of the files only: the others are the default ones.
+A file holds parts with a line ``---`` between them: the instruction (the system message), then any number of worked examples (a user
+message and its reply, two parts each), then the body (the user message). Blank lines divide the body into blocks; a block
+whose placeholders are all filled with nothing is left out, so that one text serves an agent with notes and one without. A
+folder may hold some of the files only: the others are the default ones. Two sets come along: ``default``, and ``fewshot`` for models
+too small to follow an instruction without an example.
 """
 
 import re
@@ -14,26 +16,30 @@ from amemgym_train.errors import UserError
 PLACEHOLDERS: dict[str, tuple[str, ...]] = {
     "respond": ("conversation", "notes"),
     "write": ("conversation", "notes"),
-    "read": ("conversation", "notes", "schema"),
+    "read": ("conversation", "notes", "schema|keys"),  # either the JSON schema, or {keys} and {values} in words
     "answer": ("conversation", "notes", "question"),
 }
-DEFAULT_FOLDER = Path(__file__).with_name("prompts")
+FOLDER = Path(__file__).with_name("prompts")
+SETS = {"default": FOLDER, "fewshot": FOLDER / "fewshot"}
 SEPARATOR = "\n---\n"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The instruction, and the body whose ``{placeholder}`` marks are filled for each call."""
+    """The instruction, and the body whose ``{placeholder}`` marks are filled for each call; ``examples`` alternate user and reply."""
 
     instruction: str
     body: str
+    examples: tuple[str, ...] = ()
 
     def messages(self, **values: str) -> list[dict[str, str]]:
-        """One system message and one user message. A value is put in as it is: marks inside it are not filled again."""
+        """A system message, the examples, and a user message. A value is put in as it is: marks inside it are not filled again."""
         blocks = [block for block in re.split(r"\n\s*\n", self.body) if _has_content(block, values)]
         mark = re.compile("|".join(re.escape(_mark(name)) for name in values))
         body = "\n\n".join(mark.sub(lambda match: values[match[0][1:-1]], block) for block in blocks)
-        return [{"role": "system", "content": self.instruction}, {"role": "user", "content": body}]
+        roles = ("system", *("user", "assistant") * (len(self.examples) // 2), "user")
+        texts = (self.instruction, *self.examples, body)
+        return [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
 
 
 def _mark(name: str) -> str:
@@ -47,21 +53,23 @@ def _has_content(block: str, values: dict[str, str]) -> bool:
 
 def load_prompts(folder: str = "default") -> dict[str, Prompt]:
     """The prompt of every operation. UserError: no such folder, an unknown file name, a missing separator or placeholder."""
-    if folder == "default":
-        return _default_prompts()
+    if folder in SETS:
+        return _packaged_prompts(SETS[folder])
     own = Path(folder)
     files = sorted(own.glob("*.txt")) if own.is_dir() else []
     expected = ", ".join(f"{operation}.txt" for operation in PLACEHOLDERS)
     if not files:
-        raise UserError(f"agent.prompts: {own} holds no prompt file; expected a folder with one or more of {expected}")
+        raise UserError(
+            f"agent.prompts: {own} holds no prompt file; expected {' or '.join(SETS)}, or a folder with one or more of {expected}"
+        )
     for file in files:
         if file.stem not in PLACEHOLDERS:
             raise UserError(f"agent.prompts: {file} is no prompt; expected {expected}. Rename or remove it")
-    return _default_prompts() | {file.stem: _read(file) for file in files}
+    return _packaged_prompts(FOLDER) | {file.stem: _read(file) for file in files}
 
 
-def _default_prompts() -> dict[str, Prompt]:
-    return {operation: _read(DEFAULT_FOLDER / f"{operation}.txt") for operation in PLACEHOLDERS}
+def _packaged_prompts(folder: Path) -> dict[str, Prompt]:
+    return {operation: _read(folder / f"{operation}.txt") for operation in PLACEHOLDERS}
 
 
 def _read(file: Path) -> Prompt:
@@ -69,10 +77,13 @@ def _read(file: Path) -> Prompt:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"agent.prompts: {file} is not UTF-8 text ({error}); save it as UTF-8") from error
-    instruction, separator, body = text.partition(SEPARATOR)
-    if not separator:
+    instruction, *examples, body = [part.strip() for part in text.split(SEPARATOR)] if SEPARATOR in text else [text, ""]
+    if not body:
         raise UserError(f"agent.prompts: {file} has no line '---'; expected the instruction, a line '---', then the message")
-    for name in PLACEHOLDERS[file.stem]:
-        if _mark(name) not in body:
-            raise UserError(f"agent.prompts: {file} lacks the placeholder {_mark(name)} below its line '---'; add it there")
-    return Prompt(instruction.strip(), body.strip())
+    if len(examples) % 2:
+        raise UserError(f"agent.prompts: {file} has {len(examples)} parts between instruction and body; an example needs two, message and reply")
+    for names in PLACEHOLDERS[file.stem]:
+        if not any(_mark(name) in body for name in names.split("|")):
+            marks = " or ".join(_mark(name) for name in names.split("|"))
+            raise UserError(f"agent.prompts: {file} lacks the placeholder {marks} below its last line '---'; add it there")
+    return Prompt(instruction, body, tuple(examples))

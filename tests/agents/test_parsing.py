@@ -116,3 +116,18 @@ def test_beyond_the_repair_limit_strict_json_still_counts():
 def test_importing_the_parser_loads_neither_torch_nor_json_repair():
     code = "import sys, amemgym_train.agents.parsing; sys.exit('torch' in sys.modules or 'json_repair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"answer": "take the tram"}', (1, "strict")),
+        ('{"answer": "take the tram"', (1, "repaired")),
+        ('{"answer": "take the"}', (None, "failed")),
+        ('{"answer": "walk"}', (None, "failed")),  # two choices read so
+        ('{"answer": 2}', (1, "strict")),
+        ('{"answer": "3"}', (2, "repaired")),
+    ],
+)
+def test_an_answer_may_quote_its_choice(text, expected):
+    assert parse_answer(text, 4, ["ride", "take the tram", "walk", "walk"]) == expected

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from amemgym_train.agents.parsing import parse_object
-from amemgym_train.agents.templates import DEFAULT_FOLDER, PLACEHOLDERS, Prompt, load_prompts
+from amemgym_train.agents.templates import FOLDER, PLACEHOLDERS, SETS, Prompt, load_prompts
 from amemgym_train.errors import UserError
 
 
@@ -16,11 +16,19 @@ def test_every_default_instruction_is_short_and_has_one_readable_example():
             assert parse_object(reply)[1] == "strict", operation
 
 
+def test_worked_examples_are_turns_of_their_own_with_strict_replies():
+    for operation, prompt in load_prompts("fewshot").items():
+        messages = prompt.messages(**dict.fromkeys(("conversation", "notes", "schema", "keys", "values", "question"), "x"))
+        assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"], operation
+        if operation != "respond":
+            assert parse_object(messages[2]["content"])[1] == "strict", operation
+
+
 def test_no_example_gives_away_a_value_of_the_generator():
     from amemgym_envs.amemgym.templates import wording
 
-    texts = {file.name: file.read_text() for file in DEFAULT_FOLDER.glob("*.txt")}
-    assert len(texts) == len(PLACEHOLDERS)
+    texts = {str(file): file.read_text() for folder in SETS.values() for file in folder.glob("*.txt")}
+    assert len(texts) == len(SETS) * len(PLACEHOLDERS)
     assert wording().variables
     for variable in wording().variables:
         for word in (variable.name, *variable.values):
@@ -61,8 +69,9 @@ def test_a_folder_replaces_some_prompts_and_keeps_the_others(tmp_path):
 
 @pytest.mark.parametrize("operation", PLACEHOLDERS)
 def test_a_missing_placeholder_is_named_with_its_file(tmp_path, operation):
-    for name in PLACEHOLDERS[operation]:
-        body = " ".join(f"{{{other}}}" for other in PLACEHOLDERS[operation] if other != name)
+    for names in PLACEHOLDERS[operation]:
+        name = names.split("|")[0]
+        body = " ".join(f"{{{other.split('|')[0]}}}" for other in PLACEHOLDERS[operation] if other != names)
         (tmp_path / f"{operation}.txt").write_text(f"Instruction with {{{name}}}.\n---\n{body}\n")
         with pytest.raises(UserError, match=rf"{operation}\.txt lacks the placeholder \{{{name}\}}"):
             load_prompts(str(tmp_path))
@@ -71,9 +80,10 @@ def test_a_missing_placeholder_is_named_with_its_file(tmp_path, operation):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "holds no prompt file; expected a folder"),
+        ({}, "holds no prompt file; expected default or fewshot, or a folder"),
         ({"writes.txt": b"a\n---\n{conversation} {notes}"}, "writes.txt is no prompt; expected respond.txt, write.txt"),
         ({"write.txt": b"{conversation} {notes}"}, "write.txt has no line '---'"),
+        ({"write.txt": b"a\n---\nexample\n---\n{conversation} {notes}"}, "an example needs two, message and reply"),
         ({"write.txt": b"\xff\xfe\x00"}, "write.txt is not UTF-8"),
     ],
 )
@@ -91,8 +101,9 @@ def test_an_absent_folder_is_a_user_error(tmp_path):
 
 def test_placeholders_of_the_default_files_are_all_of_them():
     for operation, names in PLACEHOLDERS.items():
-        text = (DEFAULT_FOLDER / f"{operation}.txt").read_text()
-        assert [name for name in ("conversation", "notes", "schema", "question") if f"{{{name}}}" in text] == list(names)
-        filled = load_prompts()[operation].messages(**{name: json.dumps(name) for name in names})[1]["content"]
-        assert all(json.dumps(name) in filled for name in names)
+        plain = [name.split("|")[0] for name in names]
+        text = (FOLDER / f"{operation}.txt").read_text()
+        assert [name for name in ("conversation", "notes", "schema", "question") if f"{{{name}}}" in text] == plain
+        filled = load_prompts()[operation].messages(**{name: json.dumps(name) for name in plain})[1]["content"]
+        assert all(json.dumps(name) in filled for name in plain)
         assert "{" not in filled
