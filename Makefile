@@ -29,7 +29,7 @@ $(VENV)/.toolkit: pyproject.toml constraints.txt
 	$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.toolkit
+$(VENV)/.dev: $(VENV)/.smollm2
 	$(INSTALL) --editable '.[dev]'
 	@touch $@
 

@@ -1,7 +1,6 @@
 """The command line. Each command is one thin function; whatever is heavy is imported inside it, so that help is instant."""
 
 import argparse
-import errno
 import json
 import os
 import shlex
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amemgym_train import __version__
-from amemgym_train.errors import UserError
+from amemgym_train.errors import UserError, out_of_room
 
 GENERATE_FLAGS = {  # flag: the key of the generator that it sets
     "users": "num_users",
@@ -30,13 +29,14 @@ def main(argv: list[str] | None = None) -> int:
         arguments.run(arguments)
     except UserError as error:
         return _stop(str(error), 2)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        return _stop(f"no space left while writing {error.filename or 'to disk'}. Free some, then {_again(argv)}", 2)
     except KeyboardInterrupt:
         kept = "finished stages are kept" if arguments.command == "evolve" else "nothing was kept of this command"
         return _stop(f"interrupted; {kept}. To go on, {_again(argv)}", 130)
+    except Exception as error:
+        if not out_of_room(error):
+            raise
+        place = getattr(error, "filename", None) or "to disk"
+        return _stop(f"no space left while writing {place} ({error}). Free some, then {_again(argv)}", 2)
     return 0
 
 

@@ -10,6 +10,11 @@ Two kinds of failure are told apart everywhere:
 Anything else is a bug in the toolkit and keeps its traceback.
 """
 
+import errno
+import os
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, a quota that is used up, a limit on the size of files
+
 
 class UserError(Exception):
     """A mistake the user can mend; the message says what, where, got versus expected, and what to run next."""
@@ -17,3 +22,15 @@ class UserError(Exception):
 
 class Unscorable(Exception):
     """An episode that infrastructure ended; recorded on the episode as its error."""
+
+
+def out_of_room(error: BaseException | None) -> bool:
+    """Whether ``error``, or what caused it, says that there was no room to write a file.
+
+    Libraries written in Rust or C++ raise errors of their own, which carry the system's message as text.
+    """
+    while error is not None:
+        if getattr(error, "errno", None) in NO_ROOM or any(os.strerror(number) in str(error) for number in NO_ROOM):
+            return True
+        error = error.__cause__
+    return False

@@ -130,9 +130,12 @@ class MemoryAgent:
     async def _read(self, observation: str, info: dict[str, Any]) -> str:
         place = {"period": info["period"], "question": info["question"]}
         schema = info["schema"]
-        keys, values = " and ".join(schema), ", ".join(value for allowed in schema.values() for value in allowed)
         messages = self.prompts["read"].messages(
-            notes=self.notes, conversation=transcript(self.recent), schema=observation, keys=keys, values=values
+            notes=self.notes,
+            conversation=transcript(self.recent),
+            schema=observation,
+            keys=" and ".join(schema),
+            blanks="{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: ?" for key in schema) + "}",
         )
         slot = "read/p{period}/q{question}".format(**place)
         text, self.acted = await self.call("read", slot, messages, {**place, "schema": schema}, place)

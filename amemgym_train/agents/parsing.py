@@ -32,8 +32,8 @@ def parse_object(text: str) -> tuple[dict[str, Any] | None, Parsed]:
 def parse_answer(text: str, choices: int, texts: Sequence[str] = ()) -> tuple[int | None, Parsed]:
     """Read ``{"answer": n}``, n an integer from 1 to ``choices``; returns the 0-based choice or None. "2" counts as repaired.
 
-    With the choices' ``texts``, a reply may also quote its choice word for word (``{"answer": "take the tram"}``): small models copy
-    far better than they number. A quotation that fits no choice, or several, is ``failed``.
+    With the choices' ``texts``, a reply may also quote its choice word for word (``{"answer": "take the tram"}``): small models
+    copy far better than they number. A quotation that fits no choice, or several, is ``failed``.
     """
     found, how = parse_object(text)
     value = (found or {}).get("answer")

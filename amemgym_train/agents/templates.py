@@ -1,10 +1,10 @@
 """Prompt texts: one file per operation, filled in without a template engine.
 
-A file holds parts with a line ``---`` between them: the instruction (the system message), then any number of worked examples (a user
-message and its reply, two parts each), then the body (the user message). Blank lines divide the body into blocks; a block
+A file holds parts with a line ``---`` between them: the instruction (the system message), then any number of worked examples (a
+user message and its reply, two parts each), then the body (the user message). Blank lines divide the body into blocks; a block
 whose placeholders are all filled with nothing is left out, so that one text serves an agent with notes and one without. A
-folder may hold some of the files only: the others are the default ones. Two sets come along: ``default``, and ``fewshot`` for models
-too small to follow an instruction without an example.
+folder may hold some of the files only: the others are the default ones. Three sets come along: ``default``, ``fewshot`` for
+models too small to follow an instruction without an example, and ``short`` for the quickstart's model, which reads none.
 """
 
 import re
@@ -15,25 +15,25 @@ from amemgym_train.errors import UserError
 
 PLACEHOLDERS: dict[str, tuple[str, ...]] = {
     "respond": ("conversation", "notes"),
-    "write": ("conversation", "notes"),
-    "read": ("conversation", "notes", "schema|keys"),  # either the JSON schema, or {keys} and {values} in words
+    "write": ("conversation",),  # {notes} is optional: not every writer needs to see what is noted already
+    "read": ("conversation", "notes", "schema|keys|blanks"),  # the schema as JSON, its keys in words, or a JSON with blanks
     "answer": ("conversation", "notes", "question"),
 }
 FOLDER = Path(__file__).with_name("prompts")
-SETS = {"default": FOLDER, "fewshot": FOLDER / "fewshot"}
+SETS = {"default": FOLDER, "fewshot": FOLDER / "fewshot", "short": FOLDER / "short"}
 SEPARATOR = "\n---\n"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The instruction, and the body whose ``{placeholder}`` marks are filled for each call; ``examples`` alternate user and reply."""
+    """The instruction, the ``examples`` (user and reply in turn), and the body whose ``{placeholder}`` marks each call fills."""
 
     instruction: str
     body: str
     examples: tuple[str, ...] = ()
 
     def messages(self, **values: str) -> list[dict[str, str]]:
-        """A system message, the examples, and a user message. A value is put in as it is: marks inside it are not filled again."""
+        """A system message, the examples, and a user message. A value is put in as it is: marks in it are not filled again."""
         blocks = [block for block in re.split(r"\n\s*\n", self.body) if _has_content(block, values)]
         mark = re.compile("|".join(re.escape(_mark(name)) for name in values))
         body = "\n\n".join(mark.sub(lambda match: values[match[0][1:-1]], block) for block in blocks)
@@ -81,7 +81,8 @@ def _read(file: Path) -> Prompt:
     if not body:
         raise UserError(f"agent.prompts: {file} has no line '---'; expected the instruction, a line '---', then the message")
     if len(examples) % 2:
-        raise UserError(f"agent.prompts: {file} has {len(examples)} parts between instruction and body; an example needs two, message and reply")
+        found = f"{file} has {len(examples)} parts between instruction and body"
+        raise UserError(f"agent.prompts: {found}; an example needs two, message and reply")
     for names in PLACEHOLDERS[file.stem]:
         if not any(_mark(name) in body for name in names.split("|")):
             marks = " or ".join(_mark(name) for name in names.split("|"))

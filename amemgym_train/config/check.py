@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
+from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
+from amemgym_train.errors import UserError
 
 Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
 
 
 def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
-    checks = (_paths, _groups, _operations, _writes, _generators, _overlaps, _controls)
+    checks = (_paths, _prompts, _groups, _operations, _writes, _generators, _overlaps, _controls)
     return [problem for one in checks for problem in one(recipe)]
 
 
@@ -20,12 +22,17 @@ def _paths(recipe: Recipe) -> Iterator[Problem]:
     model = recipe.policy.model
     if model.startswith(("/", ".", "~")) and not Path(model).is_dir():
         yield "policy.model", f"no folder {model}; expected a folder with a model, a hub id, smollm2 or quickstart"
-    if recipe.agent.prompts != "default" and not Path(recipe.agent.prompts).is_dir():
-        yield "agent.prompts", f"no folder {recipe.agent.prompts}; expected a folder of .txt files, or default"
     for role, scenarios in _roles(recipe):
         if scenarios.data is not None and not Path(scenarios.data).is_file():
             hint = f"write one with: amemgym-train generate --out {scenarios.data}"
             yield f"scenarios.{role}.data", f"no file {scenarios.data}; {hint}"
+
+
+def _prompts(recipe: Recipe) -> Iterator[Problem]:
+    try:
+        load_prompts(recipe.agent.prompts)
+    except UserError as error:
+        yield "agent.prompts", str(error).removeprefix("agent.prompts: ")
 
 
 def _groups(recipe: Recipe) -> Iterator[Problem]:

@@ -15,12 +15,12 @@ class GateConfig(Section):
 
 
 class EvolutionConfig(Section):
-    """``launcher``: all stages in this process ("inline") or each under ``accelerate launch``.
+    """``launcher``: all stages run in the process (or processes) that the run was started as ("inline").
 
     ``start_from``: every iteration trains on from the best adapter so far, or anew from the base model.
     """
 
     iterations: int = Field(3, ge=1)
-    launcher: Literal["inline", "accelerate"] = "inline"
+    launcher: Literal["inline"] = "inline"
     gate: GateConfig = GateConfig()
     start_from: Literal["best", "base"] = "best"

@@ -14,5 +14,5 @@ class RolloutConfig(Section):
 
     group_size: int = Field(4, ge=1)
     concurrency: int = Field(64, ge=1)
-    max_unscorable: float = Field(0.1, ge=0, le=1)
+    max_unscorable: float = Field(0.1, ge=0, lt=1)
     new_users_each_iteration: bool = True

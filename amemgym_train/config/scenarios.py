@@ -49,6 +49,7 @@ class ScenarioConfig(Section):
     num_months_per_period: int = Field(3, ge=1)
     user_offset: int = Field(0, ge=0)
     language: str = "en"
+    pool: int = Field(0, ge=0)
 
     rounds_init: int = Field(1, ge=1)
     rounds_update: int = Field(1, ge=1)

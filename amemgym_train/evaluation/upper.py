@@ -37,11 +37,12 @@ async def _upper_bound(config: AgentConfig, policy: Policy, scenarios: "Sequence
     async def ask(name: str, scenario: "Scenario", number: int, choice: int) -> float:
         question = scenario.questions[number]
         messages = prompts["answer"].messages(notes=given(question, choice), conversation="", question=question_text(question))
-        choices = len(question.answer_choices)
+        texts = [one.answer for one in question.answer_choices]
+        choices = len(texts)
         request = Request(messages, "answer", name, sampling, name, 0, {"choices": choices})
         completion = await policy.complete(request)
         policy.leave(name)
-        return float(parse_answer(completion.text, choices)[0] == choice)
+        return float(parse_answer(completion.text, choices, texts)[0] == choice)
 
     values = await asyncio.gather(*(ask(name, *place) for name, place in zip(names, places, strict=True)))
     return {(scenario.id, number, choice): value for (scenario, number, choice), value in zip(places, values, strict=True)}

@@ -1,4 +1,4 @@
-"""The evolution loop: rollout, diagnose, train, evaluate, gate; test users are met before the first iteration and after the last."""
+"""The evolution loop: rollout, diagnose, train, evaluate, gate; test users are met before the first iteration, after the last."""
 
 import fcntl
 import json
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from amemgym_train.config.load import recipe_hash
+from amemgym_train.config.load import UNHASHED, recipe_hash
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks, stages
@@ -26,6 +26,7 @@ class Evolution:
         self.best = 0
         self.scores: list[float] = []
         self.history: list[dict[str, Any]] = []
+        self.tracker: Tracker | None = None  # the main process's
 
     def run(self) -> dict[str, Any]:
         """All stages that are not finished yet; returns the summary."""
@@ -58,8 +59,9 @@ class Evolution:
         verdict = {"score": score, "best_before": self.scores[self.best], "min_delta": gate.min_delta, "passed": passed}
         book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
         self.scores.append(score)
+        played = {**rollout, **diagnosis}
         self.history.append(
-            {"iteration": iteration, "validation": score, "passed": passed, "rollout": {**rollout, **diagnosis}, "training": training}
+            {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
         )
         if passed:
             self.best = iteration
@@ -122,8 +124,6 @@ class Evolution:
             scratch.symlink_to(target.relative_to(self.folder), target_is_directory=True)
             scratch.replace(self.folder / "latest")
 
-    tracker: Tracker | None = None
-
 
 def evolve(recipe: Recipe) -> dict[str, Any]:
     """Run, or go on with, the evolution of ``recipe`` in its run folder; writes ``summary.json`` there and returns it.
@@ -147,31 +147,36 @@ def evolve(recipe: Recipe) -> dict[str, Any]:
 @contextmanager
 def claimed(folder: Path):
     """Hold the run folder, so that no second process writes into it. The lock goes with this process, however it ends."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise UserError(f"{folder}: no folder can be made there ({error}); choose another name=... or output=...") from error
     with (folder / ".lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UserError(f"{folder}: another process is at work on this run; wait for it, or choose another name=...") from error
+            raise UserError(f"{folder}: another process works on this run; wait for it, or choose another name=...") from error
         yield
 
 
 def adopt(recipe: Recipe, folder: Path) -> None:
-    """Write config.json on a run's first start; later compare, so that one run never mixes two recipes."""
+    """Write config.json on a run's first start; once a stage has finished compare, so that one run never mixes two recipes."""
     path = folder / "config.json"
-    wanted = recipe.model_dump(mode="json")
-    if path.is_file():
+    if path.is_file() and any(folder.rglob("manifest.json")):
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            same = recipe_hash(Recipe.model_validate(stored)) == recipe_hash(recipe)
+            stored = Recipe.model_validate(json.loads(path.read_text(encoding="utf-8")))
         except ValueError as error:
-            raise UserError(f"{path} is damaged or from another version ({str(error).splitlines()[0]}); choose another name=...") from error
-        if not same:
-            keys = ", ".join(differing(stored, wanted)) or "a default"
             raise UserError(
-                f"{folder} holds a run of another recipe; it differs in {keys}. Choose another name=..., or delete the folder to start over"
+                f"{path} is damaged or from another version ({str(error).splitlines()[0]}). Choose another name=..., or, if the "
+                "recipe is still the one that the run began with, delete that file and run again"
+            ) from error
+        keys = differing(*(one.model_dump(mode="json", exclude=UNHASHED) for one in (stored, recipe)))
+        if keys:
+            raise UserError(
+                f"{folder} holds a run of another recipe; it differs in {', '.join(keys)}. Choose another name=..., or delete "
+                "the folder to start over"
             )
-    write_json(path, wanted)
+    write_json(path, recipe.model_dump(mode="json"))
 
 
 def differing(stored: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:

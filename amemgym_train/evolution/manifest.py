@@ -1,8 +1,8 @@
 """Stages that finish whole or not at all.
 
-A stage writes into a scratch folder beside its iteration's files. When it is done, each file or folder in there is renamed into
-place, and only then is the stage entered, with hashes, in ``manifest.json``. A run that is killed anywhere and started again redoes the
-stage that was cut short and takes over every stage whose entry still matches its inputs and its files.
+A stage writes into a scratch folder beside its iteration's files. When it is done, each file or folder in there is renamed
+into place, and only then is the stage entered, with hashes, in ``manifest.json``. A run that is killed anywhere and started
+again redoes the stage that was cut short and takes over every stage whose entry still matches its inputs and its files.
 """
 
 import hashlib
@@ -14,10 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from amemgym_train.errors import UserError
+from amemgym_train.errors import UserError, out_of_room
 from amemgym_train.evolution import ranks
 
 Work = Callable[[Path], dict[str, Any] | None]
+ENTRY = {"inputs", "outputs", "result", "seconds"}  # of one stage in manifest.json
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -43,7 +44,7 @@ def digest(path: Path) -> str:
 
 
 class Stages:
-    """The stages of one folder. ``label`` names it to the user; ``seconds`` collects the time of every stage, done now or before."""
+    """The stages of one folder. ``label`` names it to the user; ``seconds`` collects every stage's time, spent now or before."""
 
     def __init__(self, folder: Path, label: str, seconds: dict[str, float]) -> None:
         self.folder = folder
@@ -55,8 +56,8 @@ class Stages:
     def run(self, name: str, inputs: dict[str, Any], work: Work) -> dict[str, Any]:
         """The result of stage ``name``: from the manifest if it finished with the same inputs, else of ``work`` now.
 
-        ``work`` gets an empty folder to write to and returns JSON values; under a distributed launch every process calls it, and the
-        main process's result counts.
+        ``work`` gets an empty folder to write to and returns JSON values; under a distributed launch every process calls it, and
+        the main process's result counts. UserError: no room to save the stage, or a damaged manifest.
         """
         entry = self._read().get(name)
         done = entry is not None and entry["inputs"] == inputs and self._intact(entry["outputs"])
@@ -84,12 +85,12 @@ class Stages:
                 entry = {"inputs": inputs, "outputs": outputs, "result": result or {}, "seconds": seconds}
                 write_json(self.path, {**self._read(), name: entry})
         except Exception as error:
-            if "No space left on device" not in str(error):
+            if not out_of_room(error):
                 raise
             shutil.rmtree(scratch, ignore_errors=True)
             raise UserError(
-                f"{self.label}: the disk is full; stage {name} could not be saved in {self.folder}. All finished stages are kept: free "
-                "some space and run the same command again"
+                f"{self.label}: no space left, stage {name} could not be saved in {self.folder} ({error.__cause__ or error}). "
+                "All finished stages are kept: free some space and run the same command again"
             ) from error
         ranks.wait()
 
@@ -111,6 +112,9 @@ class Stages:
         if not self.path.is_file():
             return {}
         try:
-            return json.loads(self.path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+            entries = json.loads(self.path.read_text(encoding="utf-8"))
+            if not isinstance(entries, dict) or any(not isinstance(e, dict) or set(e) != ENTRY for e in entries.values()):
+                raise ValueError(f"expected an entry of {', '.join(sorted(ENTRY))} for each stage")
+            return entries
+        except ValueError as error:  # broken JSON and broken UTF-8 are of this kind too
             raise UserError(f"{self.path} is damaged ({error}); delete it, and its stages are done again") from error

@@ -10,8 +10,9 @@ Item = TypeVar("Item")
 @cache
 def _state():
     from accelerate import PartialState
+    from accelerate.utils import parse_flag_from_env
 
-    return PartialState()
+    return PartialState(cpu=parse_flag_from_env("ACCELERATE_USE_CPU"))
 
 
 def is_main() -> bool:
@@ -20,6 +21,11 @@ def is_main() -> bool:
 
 def rank() -> int:
     return _state().process_index
+
+
+def device() -> str:
+    """Where this process computes: its GPU where it has one, unless the launch asks for the CPU."""
+    return str(_state().device) if _state().device.type == "cuda" else "cpu"
 
 
 def wait() -> None:

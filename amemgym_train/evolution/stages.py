@@ -30,16 +30,25 @@ def local_policy(recipe: Recipe, adapter: str | Path | None, version: str | None
     """The recipe's model, with the adapter saved in ``adapter``."""
     from amemgym_train.policy.local import LocalPolicy
     from amemgym_train.policy.references import load
-    from amemgym_train.training.lora import load_adapter
+    from amemgym_train.training.lora import check_adapter, load_adapter
 
-    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype)
+    if adapter is not None:
+        check_adapter(adapter)
+    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     if adapter is not None:
         model = load_adapter(model, adapter)
     return LocalPolicy(model, tokenizer, version or (str(adapter) if adapter else "base"), recipe.policy.max_batch_size)
 
 
 def play_users(
-    recipe: Recipe, role: str, scenarios: "Sequence[Scenario]", policy: "LocalPolicy", sampling: Sampling, group: int, seed: int, out: Path
+    recipe: Recipe,
+    role: str,
+    scenarios: "Sequence[Scenario]",
+    policy: "LocalPolicy",
+    sampling: Sampling,
+    group: int,
+    seed: int,
+    out: Path,
 ) -> list[Episode]:
     """Play ``group`` episodes of every scenario, each process its share, and save them in ``out``; returns all of them."""
     tasks = ranks.share([Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(group)])
@@ -52,7 +61,7 @@ def play_users(
 
 
 def load_folder(folder: Path) -> list[Episode]:
-    """The episodes of every shard in ``folder``, in the order of their tasks whatever the number of processes that played them."""
+    """The episodes of every shard in ``folder``, in one order however many processes played them."""
     episodes = [episode for path in sorted(folder.glob("part-*.parquet")) for episode in load_episodes(path)]
     return sorted(episodes, key=lambda episode: (episode.task, episode.seed))
 
@@ -92,7 +101,7 @@ def diagnose_rollout(folder: Path, out: Path) -> dict[str, Any]:
 def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path | None, out: Path) -> dict[str, Any]:
     """Select rows from the rollout, train an adapter on them, save it with the reason of every row."""
     from amemgym_train.policy.references import load
-    from amemgym_train.training.lora import load_adapter, new_adapter
+    from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter
     from amemgym_train.training.rft import select
     from amemgym_train.training.sft import train_sft
 
@@ -101,14 +110,14 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
     rows = select(episodes, diagnoses_of(episodes), recipe.training, seed)
     if not rows:
         raise UserError(
-            f"iteration {iteration}: none of the {sum(len(e.turns) for e in episodes)} calls of the rollout earned being kept, so there is "
-            "nothing to train on. Raise rollout.group_size or scenarios.train.num_users, or lower sampling.temperature"
+            f"iteration {iteration}: none of the {sum(len(e.turns) for e in episodes)} calls of the rollout earned being kept, "
+            "nothing is there to train on. Raise rollout.group_size or scenarios.train.num_users, or lower sampling.temperature"
         )
-    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype)
+    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
     metrics = train_sft(model, tokenizer, rows, recipe.training, out / "trainer", seed)
     if ranks.is_main():
-        model.save_pretrained(out / "adapter", save_embedding_layers=False)
+        save_adapter(model, out / "adapter")
         write_json(out / "rows.json", [kept(row) for row in rows])
         shutil.rmtree(out / "trainer", ignore_errors=True)
     kinds = [row.operation for row in rows]
@@ -133,6 +142,11 @@ def evaluate(
 
         upper = upper_bound(recipe.agent, policy, scenarios)
     full = {"agent": report(episodes, upper)}
+    if full["agent"].memory_score is None:
+        raise UserError(
+            f"{role} users: no memory score, as the upper bound ({recipe.evaluation.upper}) is nowhere above a blind pick: the "
+            "model answers wrong even when told the states. Use a better model, or evaluation.upper=oracle"
+        )
     for control in controls:
         full[control] = report(control_episodes(recipe, control, role, policy, scenarios, episodes), upper)
     if ranks.is_main():
@@ -157,12 +171,15 @@ def evaluate_policy(recipe: Recipe, role: str, adapter: str | None) -> dict[str,
     """Score the recipe's agent, and its controls, on the users of ``role``; nothing is kept on disk."""
     import tempfile
 
+    folder = Path(adapter) if adapter else None
     with tempfile.TemporaryDirectory() as scratch:
-        return evaluate(recipe, role, Path(adapter) if adapter else None, "given", Path(scratch), role, recipe.evaluation.controls)
+        return evaluate(recipe, role, folder, "given", Path(scratch), role, recipe.evaluation.controls)
 
 
 def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> Path:
     """Play the users of ``role`` in groups, drawing tokens as the recipe says; the episodes go to the folder ``out``."""
+    if any(Path(out).glob("part-*.parquet")):
+        raise UserError(f"{out} holds episodes already; choose another --out, or delete them")
     scenarios = getattr(recipe.scenarios, role).build()
     policy = local_policy(recipe, adapter)
     sampling = Sampling(**recipe.sampling.model_dump())

@@ -35,7 +35,7 @@ def summarise(
             "rollout": sum(entry["rollout"]["episodes"] for entry in history),
             "test": new["episodes"],
         },
-        "wall_seconds": {**{stage: round(value, 1) for stage, value in seconds.items()}, "total": round(sum(seconds.values()), 1)},
+        "wall_seconds": {stage: round(value, 1) for stage, value in [*seconds.items(), ("total", sum(seconds.values()))]},
     }
 
 

@@ -24,8 +24,8 @@ class Request:
     """One LLM call about to be made.
 
     ``episode`` and ``slot`` order a batch and, with ``seed``, fix the random draw of this call whatever else is in its batch.
-    ``facts`` says what the call is about in the scenario's terms (period, sessions, question): scripted policies read it, a model never
-    sees it.
+    ``facts`` says what the call is about in the scenario's terms (period, sessions, question): scripted policies read it, a model
+    never sees it.
     """
 
     messages: Messages

@@ -40,23 +40,58 @@ def uniforms(seeds: list[int], length: int) -> torch.Tensor:
 def pick(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and logprobs, each (rows,), from logits (rows, vocabulary) and one uniform number per row.
 
-    The draw inverts the cumulative distribution over tokens sorted by probability, after top-k and top-p. The logprob is that of the
-    temperature-scaled distribution before any cut (temperature 1 when greedy).
+    The draw inverts the cumulative distribution over tokens sorted by probability, after top-k and top-p. The logprob is that of
+    the temperature-scaled distribution before any cut (temperature 1 when greedy).
     """
     logits = logits.float()
     if sampling.temperature == 0:
         token = logits.argmax(-1)
         return token, logits.log_softmax(-1).gather(-1, token[:, None])[:, 0]
     logprobs = (logits / sampling.temperature).log_softmax(-1)
-    kept = logprobs.topk(sampling.top_k or logprobs.shape[-1], dim=-1)
+    vocabulary = logprobs.shape[-1]
+    kept = logprobs.topk(min(sampling.top_k or vocabulary, vocabulary), dim=-1)
     mass = kept.values.exp()
-    mass = mass.masked_fill(mass.cumsum(-1) - mass >= sampling.top_p, 0.0)
+    if sampling.top_p < 1:
+        mass = mass.masked_fill(mass.cumsum(-1) - mass >= sampling.top_p, 0.0)
     cumulative = mass.cumsum(-1)
     threshold = uniform.to(logits.device)[:, None] * cumulative[:, -1:]
-    place = (cumulative <= threshold).sum(-1, keepdim=True).clamp(max=int(mass.shape[-1]) - 1)
+    place = (cumulative <= threshold).sum(-1, keepdim=True)
     place = torch.minimum(place, (mass > 0).sum(-1, keepdim=True) - 1)  # rounding must not land on a cut token
     token = kept.indices.gather(-1, place)[:, 0]
     return token, logprobs.gather(-1, token[:, None])[:, 0]
+
+
+@torch.inference_mode()
+def prefill(
+    model: PreTrainedModel, prompts: list[list[int]], pad_id: int
+) -> tuple[DynamicCache, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The cache after ``prompts``, the logits of their last tokens (rows, vocabulary), their mask and last positions.
+
+    What all prompts begin with (an instruction, worked examples) is computed once, and so is a prompt that occurs twice.
+    """
+    device = next(model.parameters()).device
+    order = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
+    shared = common_prefix(list(order))
+    cache = DynamicCache(config=model.config)
+    cached = {"cache": cache, "use_cache": True, "logits_to_keep": 1}
+    if shared:
+        model(input_ids=torch.tensor([prompts[0][:shared]], device=device), **cached)
+        cache.batch_repeat_interleave(len(order))
+    ids, mask = left_pad([list(prompt[shared:]) for prompt in order], pad_id, device)
+    mask = torch.cat([mask.new_ones(len(order), shared), mask], dim=-1)
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    out = model(input_ids=ids, attention_mask=mask, position_ids=positions[:, shared:], **cached)
+    spread = torch.tensor([order[tuple(prompt)] for prompt in prompts], device=device)
+    if len(order) < len(prompts):  # otherwise ``spread`` is 0, 1, 2, ...
+        cache.batch_select_indices(spread)
+    return cache, out.logits[spread, -1], mask[spread], positions[spread, -1:]
+
+
+def common_prefix(prompts: list[tuple[int, ...]]) -> int:
+    """How many first tokens all of two or more prompts share, leaving each at least one; 0 for a single prompt."""
+    first, last = min(prompts), max(prompts)  # the two that differ earliest
+    most = 0 if len(prompts) == 1 else min(map(len, prompts)) - 1
+    return next((i for i in range(most) if first[i] != last[i]), most)
 
 
 @torch.inference_mode()
@@ -71,18 +106,8 @@ def decode(
 ) -> list[Draw]:
     """Decode one padded batch. ``limits`` holds each row's maximum of new tokens; ``sampling.max_new_tokens`` is not read."""
     device = next(model.parameters()).device
-    order: dict[tuple[int, ...], int] = {}
-    for prompt in prompts:
-        order.setdefault(tuple(prompt), len(order))
-    ids, mask = left_pad([list(prompt) for prompt in order], pad_id, device)
-    cache = DynamicCache(config=model.config)
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)
-    out = model(input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1)
-    spread = torch.tensor([order[tuple(prompt)] for prompt in prompts], device=device)
-    if len(order) < len(prompts):  # otherwise ``spread`` is 0, 1, 2, ...
-        cache.batch_select_indices(spread)
-    logits, mask, positions = out.logits[spread, -1], mask[spread], positions[spread, -1:]
-
+    cache, logits, mask, positions = prefill(model, prompts, pad_id)
+    cached = {"cache": cache, "use_cache": True, "logits_to_keep": 1}
     draws = [Draw([], [], "length") for _ in prompts]
     numbers = uniforms(seeds, max(limits))
     alive = list(range(len(prompts)))
@@ -106,8 +131,6 @@ def decode(
             alive = [alive[place] for place in going]
         mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=-1)
         positions = positions + 1
-        out = model(
-            input_ids=tokens[:, None], attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True, logits_to_keep=1
-        )
+        out = model(input_ids=tokens[:, None], attention_mask=mask, position_ids=positions, **cached)
         logits = out.logits[:, -1]
     return draws

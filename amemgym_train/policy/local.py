@@ -1,7 +1,8 @@
 """A transformers model in this process, answering many episodes in deterministic padded batches.
 
-A request waits until every live episode waits. The requests are then sorted by episode and slot, grouped by sampling, ordered by
-length to save padding, and decoded in batches of at most ``max_batch_size`` rows. What a request gets does not depend on timing.
+A request waits until every live episode waits. The requests are then sorted by episode and slot, grouped by operation and
+sampling, ordered by length to save padding, and decoded in batches of at most ``max_batch_size`` rows. What a request gets does
+not depend on timing.
 """
 
 import asyncio
@@ -57,6 +58,7 @@ class LocalPolicy:
         return (ids | {self.tokenizer.eos_token_id}) - {None}
 
     def _flush_if_all_wait(self) -> None:
+        self._waiting = [(request, future) for request, future in self._waiting if not future.done()]  # nobody waits for the rest
         waiting = {request.episode for request, _ in self._waiting}
         if not self._waiting or self._alive - waiting:
             return
@@ -65,21 +67,19 @@ class LocalPolicy:
             completions = self.complete_batch([request for request, _ in pending])
         except Exception as error:  # every waiting episode must learn of it, else they wait for ever
             for _, future in pending:
-                if not future.done():
-                    future.set_exception(error)
+                future.set_exception(error)
             return
         for (_, future), completion in zip(pending, completions, strict=True):
-            if not future.done():
-                future.set_result(completion)
+            future.set_result(completion)
 
     def complete_batch(self, requests: list[Request]) -> list[Completion]:
         """Completions in the order of ``requests``; the batching inside depends on the requests alone."""
         prompts = [self.encode(request.messages) for request in requests]
-        groups: dict[Sampling, list[int]] = {}
-        for i, request in enumerate(requests):
-            groups.setdefault(replace(request.sampling, max_new_tokens=0), []).append(i)
+        groups: dict[tuple[str, Sampling], list[int]] = {}
+        for i, request in enumerate(requests):  # prompts of one operation begin alike, which makes their prefill cheaper
+            groups.setdefault((request.operation, replace(request.sampling, max_new_tokens=0)), []).append(i)
         completions: dict[int, Completion] = {}
-        for sampling, members in groups.items():
+        for (_, sampling), members in groups.items():
             members.sort(key=lambda i: (len(prompts[i]), requests[i].episode, requests[i].slot))
             for start in range(0, len(members), self.max_batch_size):
                 batch = members[start : start + self.max_batch_size]

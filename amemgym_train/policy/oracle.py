@@ -43,13 +43,19 @@ class ScriptedPolicy:
 
 
 class OraclePolicy(ScriptedPolicy):
-    """Writes exactly what the shown sessions expose, reads the true states and picks the golden choice of ``scenario``."""
+    """Writes exactly what the shown sessions expose, reads the true states and picks the golden choice of ``scenario``.
+
+    With ``quotes`` it answers with the text of that choice instead of its number.
+    """
 
     version = "oracle"
 
-    def __init__(self, scenario: "Scenario", tokenizer: "PreTrainedTokenizerBase | None" = None) -> None:
+    def __init__(
+        self, scenario: "Scenario", tokenizer: "PreTrainedTokenizerBase | None" = None, *, quotes: bool = False
+    ) -> None:
         super().__init__(tokenizer)
         self.scenario = scenario
+        self.quotes = quotes
 
     def reply(self, request: Request) -> str:
         facts = request.facts
@@ -61,7 +67,9 @@ class OraclePolicy(ScriptedPolicy):
         if request.operation == "read":
             return _json(self.scenario.required_state(facts["period"], facts["question"]))
         if request.operation == "answer":
-            return _json({"answer": self.scenario.golden(facts["period"], facts["question"]) + 1})
+            golden = self.scenario.golden(facts["period"], facts["question"])
+            choices = self.scenario.questions[facts["question"]].answer_choices
+            return _json({"answer": choices[golden].answer if self.quotes else golden + 1})
         raise ValueError(f"{request.slot}: the oracle knows nothing of operation {request.operation!r}")
 
 

@@ -1,12 +1,17 @@
 """Model references: a hub id, a local folder, ``smollm2`` or ``quickstart``.
 
-``resolve`` turns a reference into a folder (or hub id) that ``from_pretrained`` takes. Nothing is fetched unless the user names a hub id.
+``resolve`` turns a reference into a folder (or hub id) that ``from_pretrained`` takes. Nothing is fetched unless the user names a
+hub id.
 """
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amemgym_train.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 def cache_folder() -> Path:
@@ -32,32 +37,38 @@ def resolve(reference: str) -> str:
         if not (folder / "config.json").is_file():
             raise UserError(f"policy.model: folder {reference} holds no config.json, so it is no saved transformers model")
         return str(folder)
-    if reference.startswith((".", "/", "~")) or reference.count("/") != 1:
+    owner, _, name = reference.partition("/")
+    if reference.startswith((".", "~")) or not owner or not name or "/" in name:
         raise UserError(
-            f"policy.model: {reference!r} is neither an existing folder, nor a hub id (owner/name), nor one of smollm2, quickstart"
+            f"policy.model: {reference!r} is no folder, no hub id (owner/name), and neither smollm2 nor quickstart"
         )
     return reference
 
 
-def load(reference: str, dtype: str = "float32"):
-    """Model and tokenizer of a reference, on the GPU where there is one.
+def load(reference: str, dtype: str = "float32", device: str = "cpu") -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """Model and tokenizer of a reference, the model on ``device``.
 
     Raises UserError when the model cannot be found or read.
     """
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = resolve(reference)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype))
-    except (OSError, ValueError) as error:
+        model, info = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype), output_loading_info=True)
+    except (OSError, ValueError, RuntimeError, TypeError, KeyError, SafetensorError) as error:  # as damaged files may lead to
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"policy.model: cannot load {reference!r} ({str(error).splitlines()[0]}). Check the name; a hub id needs network access "
-            "and HF_HUB_OFFLINE unset, a folder needs config.json, tokenizer files and *.safetensors"
+            f"policy.model: cannot load {reference!r} ({reason}). Check the name; a hub id needs network access and "
+            "HF_HUB_OFFLINE unset, a folder needs config.json, tokenizer files and *.safetensors"
         ) from error
+    if info["missing_keys"]:  # transformers would answer with random weights in their place
+        missing = sorted(info["missing_keys"])
+        raise UserError(f"policy.model: {len(missing)} weights are missing in {reference!r}, such as {missing[0]}; save it again")
+    if tokenizer.chat_template is None or tokenizer.eos_token_id is None:
+        raise UserError(f"policy.model: {reference!r} lacks a chat template or an end token; use an instruction-tuned model")
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-    if tokenizer.chat_template is None:
-        raise UserError(f"policy.model: {reference!r} has no chat template; use an instruction-tuned model")
-    return model.to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
+    return model.to(device), tokenizer

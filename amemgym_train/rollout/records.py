@@ -19,9 +19,9 @@ class Turn:
     ``prompt_ids``, ``completion_ids`` come from the engine and are never re-encoded; ``logprobs`` holds one natural-log
     probability per completion token, of the token drawn, at the sampling temperature and before any top-k / top-p cut.
     ``slot`` names the call within its episode, the same for every episode of a group: ``write/p2/0`` (third period, its first
-    write), ``answer/p2/q5``, ``read/p2/q5``, ``respond/p2/s0/r1``. ``meta`` (JSON values only) carries ``period``, for writes ``exposed``
-    ({info_type: value} of the sessions the call was shown) and ``sessions``, for calls with a JSON reply ``parsed`` (strict | repaired | failed),
-    and always ``sampling``, ``policy_version``.
+    write), ``answer/p2/q5``, ``read/p2/q5``, ``respond/p2/s0/r1``. ``meta`` (JSON values only) carries ``period``, for writes
+    ``exposed`` ({info_type: value} of the sessions the call was shown) and ``sessions``, for calls with a JSON reply ``parsed``
+    (strict | repaired | failed), and always ``sampling``, ``policy_version``.
     """
 
     prompt_ids: list[int]
@@ -38,7 +38,8 @@ class Turn:
             raise ValueError(f"turn {self.slot}: operation {self.operation!r} is none of {', '.join(OPERATIONS)}")
         if len(self.logprobs) != len(self.completion_ids):
             raise ValueError(
-                f"turn {self.slot}: {len(self.logprobs)} logprobs for {len(self.completion_ids)} completion tokens; expected one each"
+                f"turn {self.slot}: {len(self.logprobs)} logprobs for {len(self.completion_ids)} completion tokens; expected one "
+                "each"
             )
 
 
@@ -129,8 +130,8 @@ class Episode:
 class Row:
     """One training example: a turn's ids with what training needs to know about it.
 
-    ``ids`` = prompt then completion; ``mask`` is 1 on the completion tokens, the only ones in the loss; ``logprobs`` is 0 on the prompt.
-    ``weight`` scales the row's loss; ``reason`` says why the row is here, for display.
+    ``ids`` = prompt then completion; ``mask`` is 1 on the completion tokens, the only ones in the loss; ``logprobs`` is 0 on the
+    prompt. ``weight`` scales the row's loss; ``reason`` says why the row is here, for display.
     """
 
     ids: list[int]
@@ -148,7 +149,8 @@ class Row:
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.mask) == len(self.logprobs):
             raise ValueError(
-                f"row {self.episode} {self.slot}: {len(self.ids)} ids, {len(self.mask)} mask, {len(self.logprobs)} logprobs; expected equal lengths"
+                f"row {self.episode} {self.slot}: {len(self.ids)} ids, {len(self.mask)} mask, {len(self.logprobs)} logprobs; "
+                "expected equal lengths"
             )
 
     @classmethod

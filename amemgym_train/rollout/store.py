@@ -52,7 +52,7 @@ def load_episodes(path: str | Path) -> list[Episode]:
             table = pyarrow.parquet.read_table(file)
     except FileNotFoundError as error:
         raise UserError(f"there is no file of episodes at {path}; play some first") from error
-    except (pyarrow.ArrowInvalid, OSError) as error:
+    except (pyarrow.ArrowException, OSError) as error:
         raise UserError(f"{path} is no complete parquet file ({error}); delete it and play its episodes again") from error
     expected = _schema()
     if not table.schema.equals(expected):
@@ -61,7 +61,10 @@ def load_episodes(path: str | Path) -> list[Episode]:
             f"{path} does not hold episodes of this version: its columns are {', '.join(table.schema.names)}; "
             f"absent or of another type: {', '.join(wrong) or 'none, but there are more'}. Play its episodes again"
         )
-    return [_from_row(row) for row in table.to_pylist()]
+    try:
+        return [_from_row(row) for row in table.to_pylist()]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is damaged ({error}); delete it and play its episodes again") from error
 
 
 def _schema() -> "pyarrow.Schema":

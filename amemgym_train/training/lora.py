@@ -4,15 +4,21 @@ from pathlib import Path
 
 import torch
 from peft import LoraConfig as PeftLora
-from peft import PeftModel, get_peft_model
+from peft import PeftModel, get_peft_model, get_peft_model_state_dict
+from safetensors import SafetensorError, safe_open
 from transformers import PreTrainedModel
 
 from amemgym_train.config.policy import LoraConfig
 from amemgym_train.errors import UserError
 
+WEIGHTS = "adapter_model.safetensors"
+
 
 def new_adapter(model: PreTrainedModel, config: LoraConfig, seed: int) -> PeftModel:
-    """``model`` with a fresh adapter, its weights in float32 whatever the base holds: small updates vanish in bfloat16."""
+    """``model`` with a fresh adapter, its weights in float32 whatever the base holds: small updates vanish in bfloat16.
+
+    UserError: ``target_modules`` names a layer that the model lacks.
+    """
     torch.manual_seed(seed)
     peft = PeftLora(
         r=config.r,
@@ -21,15 +27,41 @@ def new_adapter(model: PreTrainedModel, config: LoraConfig, seed: int) -> PeftMo
         target_modules=config.target_modules,
         task_type="CAUSAL_LM",
     )
-    return get_peft_model(model, peft)
+    try:
+        return get_peft_model(model, peft)
+    except ValueError as error:
+        raise UserError(f"policy.lora: {_first_line(error)}") from error
+
+
+def check_adapter(folder: str | Path) -> None:
+    """UserError when ``folder`` is not that of a saved adapter; cheap, so that it can come before a model is loaded."""
+    for name in ("adapter_config.json", WEIGHTS):
+        if not (Path(folder) / name).is_file():
+            raise UserError(f"adapter {folder}: no file {name} there; expected the folder of a saved LoRA adapter")
 
 
 def load_adapter(model: PreTrainedModel, folder: str | Path, trainable: bool = False) -> PeftModel:
     """``model`` with the adapter saved in ``folder``. UserError when there is none or it does not fit the model."""
-    folder = Path(folder)
-    if not (folder / "adapter_config.json").is_file():
-        raise UserError(f"{folder} holds no adapter_config.json; expected the folder of a saved LoRA adapter")
+    check_adapter(folder)
     try:
-        return PeftModel.from_pretrained(model, str(folder), is_trainable=trainable)
-    except (RuntimeError, ValueError, OSError) as error:
-        raise UserError(f"adapter {folder} does not load onto this model: {str(error).splitlines()[0]}") from error
+        loaded = PeftModel.from_pretrained(model, str(folder), is_trainable=trainable)
+        with safe_open(Path(folder) / WEIGHTS, "pt") as weights:
+            saved = set(weights.keys())
+    except (RuntimeError, ValueError, TypeError, KeyError, OSError, SafetensorError) as error:
+        raise UserError(f"adapter {folder} does not load onto this model: {_first_line(error)}") from error
+    different = saved ^ set(get_peft_model_state_dict(loaded, save_embedding_layers=False))
+    if different:  # PEFT loads what fits and passes over the rest
+        raise UserError(f"adapter {folder} belongs to another model: {len(different)} weights differ, such as {min(different)}")
+    return loaded
+
+
+def save_adapter(model: PeftModel, folder: Path) -> None:
+    """Save the adapter in PEFT's format; equal adapters give equal bytes."""
+    for config in model.peft_config.values():
+        if isinstance(config.target_modules, set):  # else they are saved in the order of the set, another in every process
+            config.target_modules = sorted(config.target_modules)
+    model.save_pretrained(folder, save_embedding_layers=False)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -32,8 +32,9 @@ class Candidate:
 
 
 def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool = False) -> Iterator[Candidate]:
-    """The turns of one episode that earned being imitated; a reply cut off by its token limit never did."""
-    whole = {index for index, turn in enumerate(episode.turns) if turn.finish_reason == "stop"}
+    """The turns of one episode that earned being imitated. A reply that was cut off, or could not be read, never did: what came
+    out right after it was luck."""
+    whole = {i for i, turn in enumerate(episode.turns) if turn.finish_reason == "stop" and turn.meta.get("parsed") != "failed"}
     for index in sorted(whole & set(diagnosis.known_after)):
         known = diagnosis.known_after[index]
         if known and all(known.values()):
@@ -57,7 +58,8 @@ def select(
 ) -> list[Row]:
     """Training rows of a rollout: the best ``keep_per_slot`` turns of each (group, slot), none twice.
 
-    ``diagnoses`` by episode id; unscorable episodes have none and are passed over. ``max_rows`` is shared out evenly between operations.
+    ``diagnoses`` by episode id; unscorable episodes have none and are passed over. ``max_rows`` is shared out evenly between
+    operations.
     """
     slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for episode in episodes:

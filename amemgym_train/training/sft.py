@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from accelerate import PartialState
 from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trl import SFTConfig, SFTTrainer
@@ -35,9 +36,8 @@ def train_sft(
     seed: int,
 ) -> dict[str, Any]:
     """Train ``model`` in place; ``folder`` is the trainer's scratch. Returns loss, steps and seconds."""
-    import torch
-
-    steps = math.ceil(len(rows) / (config.batch_size * config.gradient_accumulation)) * config.epochs
+    rows_per_step = config.batch_size * config.gradient_accumulation * PartialState().num_processes
+    steps = math.ceil(len(rows) / rows_per_step) * config.epochs
     arguments = SFTConfig(
         output_dir=str(folder),
         per_device_train_batch_size=config.batch_size,
@@ -58,7 +58,7 @@ def train_sft(
         bf16=False,
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
-        use_cpu=not torch.cuda.is_available(),
+        use_cpu=model.device.type == "cpu",
         disable_tqdm=not sys.stderr.isatty(),
     )
     trainer = SFTTrainer(model=model, args=arguments, train_dataset=dataset(rows), processing_class=tokenizer)

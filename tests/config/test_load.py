@@ -75,7 +75,7 @@ def test_all_problems_are_reported_at_once_with_their_places(write):
             "override 'nonsense': expected dotted.key=value, for instance evolution.iterations=3",
             f"sampling.temprature ({path}:8): no such key; did you mean sampling.temperature?",
             f'rollout.group_size ({path}:10): got "many", expected a whole number',
-            f"rollout.max_unscorable ({path}:11): got 2, expected at most 1",
+            f"rollout.max_unscorable ({path}:11): got 2, expected less than 1",
             "evolution.iterations (override evolution.iterations=0): got 0, expected at least 1",
         ]
     )

@@ -150,6 +150,21 @@ def test_a_file_cut_off_is_a_user_error(tmp_path, kept_bytes):
         load_episodes(path)
 
 
+@pytest.mark.parametrize("damage", [{"meta": "{"}, {"operation": "sing"}, {"logprobs": []}])
+def test_rows_that_are_no_episodes_are_a_user_error(tmp_path, damage):
+    import pyarrow
+    import pyarrow.parquet
+
+    path = tmp_path / "episodes.parquet"
+    save_episodes(path, [Episode("AMemGym-v0", "t", 0, "g", [Turn([1], [2], [-0.5], "x", "stop", "write", "write/p0/0")])])
+    table = pyarrow.parquet.read_table(path)
+    (row,) = table.to_pylist()
+    row["turns"][0] |= damage
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row], schema=table.schema), path)
+    with pytest.raises(UserError, match=rf"{path} is damaged .*play its episodes again"):
+        load_episodes(path)
+
+
 def test_an_absent_file_and_a_foreign_table_are_user_errors(tmp_path):
     import pyarrow
     import pyarrow.parquet

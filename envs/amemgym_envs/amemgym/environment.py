@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from amemgym_envs.amemgym.consistency import check_all
 from amemgym_envs.amemgym.generator import GeneratorConfig, generate
-from amemgym_envs.amemgym.records import Scenario
+from amemgym_envs.amemgym.records import Question, Scenario
 from amemgym_envs.amemgym.replies import parse_answer, parse_probe
 from amemgym_envs.amemgym.simulator import ScriptedUser
 from amemgym_envs.core import EnvCard, TextEnv
@@ -40,6 +40,12 @@ class Step:
     index: int
     round: int = 0
     rounds: int = 1
+
+
+def question_text(question: Question) -> str:
+    """The question as the agent sees it: the query, an empty line, and the choices numbered from 1."""
+    numbered = [f"{i}. {choice.answer}" for i, choice in enumerate(question.answer_choices, 1)]
+    return "\n".join([question.query, "", *numbered])
 
 
 def timeline(scenario: Scenario, rounds_init: int, rounds_update: int, probes: bool) -> list[Step]:
@@ -140,9 +146,7 @@ class AMemGymEnv(TextEnv):
             return ""
         step = self._steps[self._at]
         if step.kind == "question":
-            question = self.scenario.questions[step.index]
-            numbered = [f"{i}. {choice.answer}" for i, choice in enumerate(question.answer_choices, 1)]
-            return "\n".join([question.query, "", *numbered])
+            return question_text(self.scenario.questions[step.index])
         if step.kind == "probe":
             return json.dumps(self._schema(step.index), ensure_ascii=False)
         if step.round == 0:

@@ -35,6 +35,7 @@ _LEAST = {
     "changes_per_session": 1,
     "num_months_per_period": 1,
     "user_offset": 0,
+    "pool": 0,
 }
 
 
@@ -43,7 +44,8 @@ class GeneratorConfig:
     """What to generate; ScenarioError for a combination that cannot hold.
 
     ``num_periods`` counts the periods after the initial one. ``split`` says which variables a user may have, ``phrasings`` which
-    wordings. ``states_per_session`` facts are told per session at first, ``changes_per_session`` later. ``user_offset`` is the
+    wordings; ``pool`` keeps only so many of the split's variables, from as many domains as there are (0: all of them).
+    ``states_per_session`` facts are told per session at first, ``changes_per_session`` later. ``user_offset`` is the
     number of the first user.
     """
 
@@ -64,6 +66,7 @@ class GeneratorConfig:
     num_months_per_period: int = 3
     user_offset: int = 0
     language: str = "en"
+    pool: int = 0
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -74,6 +77,8 @@ class GeneratorConfig:
         available = len(wording(self.language).split(self.split))
         if self.num_variables > available:
             self.fail("num_variables", f"at most {available}, the number of variables in split {self.split!r}")
+        if self.pool and not self.num_variables <= self.pool <= available:
+            self.fail("pool", f"0, or num_variables ({self.num_variables}) to {available}, the variables in split {self.split!r}")
         if self.num_states_per_question > self.num_variables:
             self.fail("num_states_per_question", f"at most num_variables ({self.num_variables})")
         slots = self.num_questions * self.num_states_per_question
@@ -95,9 +100,20 @@ class GeneratorConfig:
         """The random stream of one purpose for one user; adding draws to one purpose leaves the others as they are."""
         return Random(f"{self.seed}/{user}/{purpose}")
 
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables a user may have: the split's, or ``pool`` of them, dealt in turn from each domain."""
+        everything = wording(self.language).split(self.split)
+        if not self.pool:
+            return everything
+        domains = [v.domain for v in everything]
+        turns = [domains[:i].count(domain) for i, domain in enumerate(domains)]  # how many of its domain stand before it
+        return tuple(everything[i] for i in sorted(range(len(turns)), key=turns.__getitem__)[: self.pool])
+
     def user_id(self, user: int) -> str:
         """32 hex digits; users of different settings have different ids, the number of users is no such setting."""
         settings = {key: value for key, value in asdict(self).items() if key not in ("num_users", "user_offset")}
+        if not self.pool:
+            del settings["pool"]  # ids from before there was a pool stay as they are
         return blake2s(f"{settings}/{user}".encode(), digest_size=16).hexdigest()
 
     def fail(self, name: str, expected: str) -> NoReturn:
@@ -112,7 +128,7 @@ def generate(config: GeneratorConfig) -> list[Scenario]:
 def _user(config: GeneratorConfig, user: int) -> Scenario:
     words = wording(config.language)
     rng = config.stream(user, "schema")
-    variables = {v.name: v for v in rng.sample(words.split(config.split), config.num_variables)}
+    variables = {v.name: v for v in rng.sample(config.variables(), config.num_variables)}
     schema = {name: rng.sample(v.values, len(v.values)) for name, v in variables.items()}
     required = draw_required(list(schema), config.num_questions, config.num_states_per_question, rng)
     pools = draw_pools(schema, required, config.num_choices, rng)

@@ -1,0 +1,209 @@
+"""What the tests of training share: a tiny Llama with its own word-level tokenizer, a recipe that takes seconds, the real CLI.
+
+The model of the recipe is warmed up on the oracle's demonstrations: a random one would earn no rows to train on.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+USERS = {
+    **{"num_users": 2, "num_variables": 3, "num_questions": 3, "num_periods": 1, "num_changes_per_period": 1},
+    **{"num_choices": 2, "num_states_per_question": 1},
+}
+SECTIONS = {
+    "name": "tiny",
+    "policy": {"max_batch_size": 8, "lora": {"r": 8, "alpha": 16}},
+    "agent": {"local_length": 0, "flush": "period", "respond": "fixed", "max_new_tokens": {"write": 20, "read": 20}},
+    "scenarios": {role: USERS for role in ("train", "validation", "test")},
+    "sampling": {"temperature": 0.7},
+    "training": {"learning_rate": 1e-3, "batch_size": 4},
+    "evaluation": {"controls": ["random", "oracle", "scrambled"]},
+    "evolution": {"iterations": 2},
+}
+TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+TEMPLATE = TURNS + "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+ENV = os.environ | {
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "envs")]),
+    "OMP_NUM_THREADS": "1",  # sums in the same order in every process
+    "HF_HUB_OFFLINE": "1",
+    "ACCELERATE_USE_CPU": "true",
+}
+
+
+def demonstrations(recipe):
+    """(messages, reply) of every call that the oracle makes with the recipe's users."""
+    from amemgym_train.agents import build_agent
+    from amemgym_train.evaluation.controls import GREEDY, environment
+    from amemgym_train.policy.oracle import OraclePolicy
+    from amemgym_train.rollout.runner import Task, play
+
+    calls = []
+
+    class Shown(OraclePolicy):
+        def reply(self, request):
+            calls.append((request.messages, super().reply(request)))
+            return calls[-1][1]
+
+    roles = recipe.scenarios
+    played = [("train", roles.train), ("train", roles.train.at(1)), ("validation", roles.validation), ("test", roles.test)]
+    for role, config in played:
+        users = {user.id: user for user in config.build()}
+
+        def agent(task, episode, seed, users=users):
+            return build_agent(recipe.agent, Shown(users[task.id]), episode, seed, GREEDY)
+
+        play(environment(recipe, role, list(users.values())), [Task(name, name, 0) for name in users], agent, label=None)
+    return calls
+
+
+def word_tokenizer(texts):
+    """Words (with the space before them), digits and signs of ``texts``, and all of their characters."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    split = pre_tokenizers.Split(Regex(r" ?[A-Za-z]+|\d|\s|[^\sA-Za-z\d]"), "isolated")
+    words = {word for text in texts for word, _ in split.pre_tokenize_str(text)} | {char for text in texts for char in text}
+    backend = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["<unk>", *sorted(words)])}, unk_token="<unk>"))
+    backend.pre_tokenizer, backend.decoder = split, decoders.Fuse()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>", eos_token="<|end|>", pad_token="<pad>")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|system|>", "<|user|>", "<|assistant|>"]})
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def random_llama(tokenizer, **changes):
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = LlamaConfig(
+        **shape | changes,
+        num_key_value_heads=1,
+        vocab_size=len(tokenizer),
+        tie_word_embeddings=True,
+        initializer_range=0.1,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    return LlamaForCausalLM(config).eval()
+
+
+def warm_up(model, rows, steps=400, batch=4):
+    """Plain supervised training on (prompt ids, completion ids), the completions in the loss."""
+    import torch
+
+    optimizer, pick = torch.optim.AdamW(model.parameters(), lr=1e-2), torch.Generator().manual_seed(0)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 1e-2 * min(1.0, 2 * (1 - step / steps))
+        chosen = [rows[i] for i in torch.randint(len(rows), (batch,), generator=pick)]
+        width = max(len(prompt + completion) for prompt, completion in chosen)
+        ids = torch.zeros(batch, width, dtype=torch.long)
+        labels = torch.full((batch, width), -100)
+        for i, (prompt, completion) in enumerate(chosen):
+            ids[i, : len(prompt + completion)] = torch.tensor(prompt + completion)
+            labels[i, len(prompt) : len(prompt + completion)] = torch.tensor(completion)
+        model(input_ids=ids, attention_mask=(ids != 0).long(), labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@pytest.fixture(scope="session")
+def calls():
+    """(messages, reply) of the oracle with the users of the tiny recipe."""
+    from amemgym_train.config.recipe import Recipe
+
+    return demonstrations(Recipe.model_validate(SECTIONS))
+
+
+@pytest.fixture(scope="session")
+def tokenizer(calls):
+    texts = [message["content"] for messages, _ in calls for message in messages] + [reply for _, reply in calls]
+    return word_tokenizer(texts)
+
+
+@pytest.fixture(scope="session")
+def make_llama(tokenizer):
+    """Makes a random model of two layers, the same each time; keys of LlamaConfig make another one."""
+    return lambda **changes: random_llama(tokenizer, **changes)
+
+
+@pytest.fixture
+def llama(make_llama):
+    return make_llama()
+
+
+@pytest.fixture(scope="session")
+def model_folder(calls, tokenizer, tmp_path_factory):
+    """The warmed-up model, saved as a recipe can name it."""
+
+    def encode(messages, reply):
+        prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
+        return list(prompt), tokenizer(reply)["input_ids"] + [tokenizer.eos_token_id]
+
+    model = random_llama(tokenizer)
+    warm_up(model, [encode(*call) for call in calls])
+    folder = tmp_path_factory.mktemp("model")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def write_recipe(model_folder):
+    """Writes the tiny recipe into a folder, where its runs go too; returns the path of the file."""
+
+    def write(folder):
+        sections = {**SECTIONS, "output": str(folder / "runs"), "policy": SECTIONS["policy"] | {"model": str(model_folder)}}
+        path = folder / "tiny.yaml"
+        path.write_text(yaml.safe_dump(sections))
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def amemgym_train():
+    """Runs the command line in a process of its own."""
+
+    def run(*arguments, **options):
+        return subprocess.run(command(*arguments), capture_output=True, text=True, env=ENV, timeout=200, **options)
+
+    def command(*arguments):
+        return [sys.executable, "-m", "amemgym_train.cli", *map(str, arguments)]
+
+    run.command, run.env = command, ENV
+    return run
+
+
+@pytest.fixture(scope="session")
+def outcome():
+    """What a finished run must share with every other run of its recipe: the summary but for its times, metrics and adapters."""
+
+    def read(run):
+        summary = json.loads((run / "summary.json").read_text())
+        assert summary.pop("wall_seconds")["total"] > 0
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        metrics = {(line["stage"], line["step"]): line | {"time": 0, "seconds": 0} for line in lines}
+        assert len(metrics) == len(lines)
+        files = {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.glob("iterations/*/adapter/*"))}
+        return summary, metrics, files
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def undisturbed(write_recipe, amemgym_train, tmp_path_factory):
+    """The folder of a finished run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    result = amemgym_train("evolve", write_recipe(folder))
+    assert result.returncode == 0, result.stderr
+    return folder / "runs" / "tiny"

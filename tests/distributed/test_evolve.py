@@ -1,0 +1,42 @@
+"""The evolution loop by ``accelerate launch``, in two CPU processes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def launch(amemgym_train):
+    """Runs recipes/evolve.py as the header of cpu_two.yaml says."""
+
+    def run(*arguments):
+        start = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", "--config_file"]
+        words = [ROOT / "accelerate_configs" / "cpu_two.yaml", ROOT / "recipes" / "evolve.py", *arguments]
+        return subprocess.run([*start, *map(str, words)], capture_output=True, text=True, env=amemgym_train.env, timeout=200)
+
+    return run
+
+
+def test_two_processes_play_train_and_evaluate_like_one(tmp_path, write_recipe, launch, amemgym_train, undisturbed):
+    recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
+    result = launch(recipe, "evolution.iterations=1", "training.batch_size=2")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("iteration 1 of 1: rollout\n") == 1  # one process speaks
+    here, there = run / "iterations" / "001", undisturbed / "iterations" / "001"
+    assert [path.name for path in sorted((here / "episodes").iterdir())] == ["part-000.parquet", "part-001.parquet"]
+    for name in ("rows.json", "diagnosis.json"):
+        assert json.loads((here / name).read_text()) == json.loads((there / name).read_text()), name
+    assert (here / "adapter" / "adapter_model.safetensors").stat().st_size == (
+        (there / "adapter" / "adapter_model.safetensors").stat().st_size
+    )
+    ours, theirs = (json.loads((folder / "manifest.json").read_text())["train"]["result"] for folder in (here, there))
+    assert ours["steps"] == theirs["steps"]  # half the rows per process, twice the processes
+    assert ours["loss"] == pytest.approx(theirs["loss"], rel=0.2)
+    assert json.loads((run / "summary.json").read_text())["test"]["before"] == (
+        json.loads((undisturbed / "summary.json").read_text())["test"]["before"]
+    )

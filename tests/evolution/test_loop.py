@@ -1,0 +1,142 @@
+"""The order of the loop's stages and its gate, with stages that need no model."""
+
+import json
+
+import pytest
+
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.errors import UserError
+from amemgym_train.evolution import stages
+from amemgym_train.evolution.loop import adopt, claimed, differing, evolve
+
+SCORES = {"base": 0.2, "iteration-001": 0.5, "iteration-002": 0.4, "iteration-003": 0.5, "iteration-004": 0.9}
+FIGURES = {"overall": 0.5, "random": 0.25, "upper": 1.0, "write": 0.3, "read": 0.2, "utilisation": 0.1, "correct": 0.4}
+COUNTS = {"episodes": 2, "unscorable": 0, "diagnosed": 2, "answers": 12, "undefined_periods": 0, "parse_failures": {}}
+
+
+@pytest.fixture
+def log(monkeypatch):
+    """Every stage as it is done: its name, and whose adapter it works with."""
+    done = []
+
+    def evaluate(recipe, role, adapter, version, out, name, controls=()):
+        done.append((role if role == "validation" else name, version, *controls))
+        assert (adapter is None) == (version == "base") and (adapter is None or (adapter / "weights").is_file())
+        (out / f"{name}.json").write_text(version)
+        figures = {**FIGURES, **COUNTS, "memory_score": SCORES[version]}
+        return {"agent": figures, **{control: figures for control in controls}}
+
+    def roll_out(recipe, iteration, adapter, version, out):
+        done.append(("rollout", version))
+        (out / "episodes").mkdir()
+        return {"episodes": 8, "turns": 80}
+
+    def train(recipe, iteration, episodes, adapter, out):
+        done.append(("train", adapter.parent.name if adapter else "base"))
+        (out / "adapter").mkdir()
+        (out / "adapter" / "weights").write_text(str(iteration))
+        return {"loss": 1.0 / iteration, "seconds": 1.0}
+
+    for name, stage in {"evaluate": evaluate, "roll_out": roll_out, "train": train}.items():
+        monkeypatch.setattr(stages, name, stage)
+    monkeypatch.setattr(stages, "diagnose_rollout", lambda folder, out: {"write": 0.5})
+    return done
+
+
+def recipe(folder, **evolution):
+    sections = {"name": "x", "output": str(folder), "agent": {"local_length": 0}, "evolution": {"iterations": 4} | evolution}
+    return Recipe.model_validate(sections)
+
+
+def test_the_best_adapter_plays_and_is_trained_on_and_test_users_come_first_and_last(tmp_path, log):
+    summary = evolve(recipe(tmp_path))
+    base, one, two, three, four = SCORES
+    assert log == [
+        *[("before", base), ("validation", base)],
+        *[("rollout", base), ("train", base), ("validation", one)],
+        *[("rollout", one), ("train", "001"), ("validation", two)],  # worse: the first one stands
+        *[("rollout", one), ("train", "001"), ("validation", three)],  # as good: it passes
+        *[("rollout", three), ("train", "003"), ("validation", four)],
+        ("after", four, "random", "oracle"),
+    ]
+    assert summary["best_iteration"] == 4 and summary["test"]["gain"] == pytest.approx(0.7)
+    assert [entry["passed"] for entry in summary["iterations"]] == [True, False, True, True]
+    assert set(summary["test"]["controls"]) == {"random", "oracle"}
+    assert summary["episodes"] == {"rollout": 32, "test": 2}
+    assert json.loads((tmp_path / "x" / "summary.json").read_text()) == summary
+    assert (tmp_path / "x" / "latest").resolve() == (tmp_path / "x" / "iterations" / "004").resolve()
+
+
+def test_training_may_begin_anew_from_what_the_best_adapter_played(tmp_path, log):
+    evolve(recipe(tmp_path, start_from="base"))
+    assert [place for stage, place, *_ in log if stage == "train"] == ["base"] * 4
+    assert [version for stage, version, *_ in log if stage == "rollout"] == ["base", *["iteration-001"] * 2, "iteration-003"]
+
+
+def test_a_gate_may_ask_for_more(tmp_path, log):
+    summary = evolve(recipe(tmp_path, iterations=3, gate={"min_delta": 0.35}))
+    assert [version for stage, version, *_ in log if stage in ("rollout", "after")] == ["base"] * 4
+    assert summary["best_iteration"] == 0 and summary["test"]["gain"] == 0
+
+
+def test_a_run_goes_on_where_more_iterations_are_asked_for(tmp_path, log):
+    evolve(recipe(tmp_path, iterations=2))
+    done = len(log)
+    longer = evolve(recipe(tmp_path))
+    assert log[done:][0] == ("rollout", "iteration-001") and ("before", "base") not in log[done:]
+    log.clear()
+    assert longer == evolve(recipe(tmp_path)) and log == []
+    whole = evolve(recipe(tmp_path / "whole"))
+    assert {**longer, "wall_seconds": 0} == {**whole, "wall_seconds": 0}
+
+
+def test_a_run_of_another_recipe_is_refused(tmp_path, log):
+    first = recipe(tmp_path)
+    evolve(first)
+    other = first.model_copy(update={"seed": 1, "training": first.training.model_copy(update={"epochs": 7})})
+    with pytest.raises(UserError, match=rf"{tmp_path}/x holds a run of another recipe; it differs in seed, training\.epochs\."):
+        evolve(other)
+    evolve(first.model_copy(update={"tracking": first.tracking.model_copy(update={"project": "other"})}))
+
+
+def test_a_recipe_may_be_mended_until_a_stage_has_finished(tmp_path, log, monkeypatch):
+    def fail(*arguments):
+        raise UserError("no such model")
+
+    first = recipe(tmp_path)
+    with monkeypatch.context() as broken, pytest.raises(UserError, match="no such model"):
+        broken.setattr(stages, "evaluate", fail)
+        evolve(first)
+    evolve(first.model_copy(update={"seed": 1}))
+    with pytest.raises(UserError, match="it differs in seed"):
+        evolve(first)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b'{"name": "x", "sed": 1}'])
+def test_a_damaged_config_is_one_clear_message(tmp_path, content):
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(UserError, match=rf"^{tmp_path}/config\.json is damaged .*delete that file") as told:
+        adopt(recipe(tmp_path), tmp_path)
+    assert "\n" not in str(told.value) and (tmp_path / "config.json").read_bytes() == content
+
+
+def test_a_folder_has_one_process_at_a_time(tmp_path, log):
+    with claimed(tmp_path / "x"), pytest.raises(UserError, match=rf"{tmp_path}/x: another process works on this run"):
+        evolve(recipe(tmp_path))
+    assert log == []
+    evolve(recipe(tmp_path))
+
+
+def test_a_run_needs_a_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    for name in ("file", "file/below"):
+        with pytest.raises(UserError, match="no folder can be made there"), claimed(tmp_path / name):
+            pass
+
+
+def test_differing_names_the_keys():
+    stored = {"a": 1, "b": {"c": 2, "d": {"e": 3}}, "f": [1]}
+    assert differing(stored, stored) == []
+    assert differing(stored, {"a": 1, "b": {"c": 0, "d": {"e": 4}}, "f": [2], "g": None}) == ["b.c", "b.d.e", "f"]
+    assert differing(stored, {"g": 1}) == ["g"]

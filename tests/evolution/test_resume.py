@@ -1,0 +1,81 @@
+"""The real command line, killed in each of its stages and started again."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+# Loaded by Python itself before anything else: halts the process at its first access of a kind to a stage's scratch folder.
+HALT = """
+import os, signal, sys
+
+def watch(event, arguments):
+    if event in EVENTS and PLACE in str(arguments[0]):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+PLACE, EVENTS = os.environ["HALT_PLACE"], os.environ["HALT_EVENTS"].split()
+sys.addaudithook(watch)
+"""
+BEGINS, PUBLISHES = "open os.mkdir", "os.rename"
+PLACES = [
+    ("test/.before.partial/", BEGINS),
+    ("iterations/000/.evaluate.partial/", PUBLISHES),
+    ("iterations/001/.rollout.partial/", BEGINS),
+    ("iterations/001/.diagnose.partial/", BEGINS),
+    ("iterations/001/.train.partial/", BEGINS),
+    ("iterations/001/.evaluate.partial/", BEGINS),
+    ("iterations/001/.gate.partial/", PUBLISHES),
+    ("iterations/002/.train.partial/", PUBLISHES),
+    ("test/.after.partial/", BEGINS),
+]
+
+
+@pytest.fixture
+def halting(tmp_path, amemgym_train):
+    """Starts the command line and returns it halted at ``place``."""
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(HALT)
+    path = os.pathsep.join([str(tmp_path / "hook"), amemgym_train.env["PYTHONPATH"]])
+
+    def start(recipe, place, events):
+        env = amemgym_train.env | {"PYTHONPATH": path, "HALT_PLACE": place, "HALT_EVENTS": events}
+        with (tmp_path / "stderr").open("w") as stderr:
+            process = subprocess.Popen(amemgym_train.command("evolve", recipe), env=env, stdout=subprocess.DEVNULL, stderr=stderr)
+        deadline = time.monotonic() + 120
+        while True:
+            _, status = os.waitpid(process.pid, os.WNOHANG | os.WUNTRACED)
+            if os.WIFSTOPPED(status):
+                return process
+            if status or process.poll() is not None or time.monotonic() > deadline:
+                process.kill()
+                pytest.fail(f"never halted at {place}: {(tmp_path / 'stderr').read_text()}")
+            time.sleep(0.01)
+
+    return start
+
+
+def test_a_run_killed_in_every_stage_ends_like_one_that_was_never_disturbed(
+    tmp_path, write_recipe, halting, amemgym_train, undisturbed, outcome
+):
+    recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
+    for place, events in PLACES:
+        process = halting(recipe, place, events)
+        assert (run / place).is_dir()
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert not (run / "summary.json").exists()
+    result = amemgym_train("evolve", recipe)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count(": rollout\n") == 0 and result.stdout.count("test: after\n") == 1
+    assert outcome(run) == outcome(undisturbed)
+    assert not list(run.rglob(".*.partial"))
+
+
+def test_a_finished_run_started_again_does_nothing_anew(tmp_path, amemgym_train, undisturbed, outcome):
+    before, recipe = outcome(undisturbed), undisturbed.parents[1] / "tiny.yaml"
+    result = amemgym_train("evolve", recipe)
+    assert result.returncode == 0, result.stderr
+    assert "before and after" in result.stdout and "iteration 1 of 2" not in result.stdout and "\ntest: " not in result.stdout
+    assert outcome(undisturbed) == before
