@@ -35,7 +35,7 @@ def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool 
     """The turns of one episode that earned being imitated. A reply that was cut off, or could not be read, never did: what came
     out right after it was luck."""
     whole = {i for i, turn in enumerate(episode.turns) if turn.finish_reason == "stop" and turn.meta.get("parsed") != "failed"}
-    for index in sorted(whole & set(diagnosis.known_after)):
+    for index in sorted(whole & set(diagnosis.known_after) & changed(episode)):
         known = diagnosis.known_after[index]
         if known and all(known.values()):
             lasting = [value for value in diagnosis.persistence[index].values() if value is not None]
@@ -51,6 +51,12 @@ def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool 
         if answer.turn in whole and answer.correct and (known or not known_answers_only):
             reason = "right choice, states known" if known else "right choice, states not known"
             yield Candidate(episode, episode.turns[answer.turn], 1.0 if known else 0.5, reason)
+
+
+def changed(episode: Episode) -> set[int]:
+    """The write turns that left another memory than they found; where nothing was written, right probes were luck."""
+    before = [[], *(memory.entries for memory in episode.memories)]
+    return {memory.turn for memory, old in zip(episode.memories, before, strict=False) if memory.entries != old}
 
 
 def select(

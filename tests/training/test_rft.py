@@ -80,7 +80,8 @@ def merits(episode, config):
         if answer.response == answer.golden and (known or not config.known_answers_only):
             found[answer.turn] = 1.0 if known else 0.5
     readable = {i for i, turn in enumerate(episode.turns) if turn.finish_reason == "stop" and turn.text != "none of it"}
-    return {i: merit for i, merit in found.items() if i in readable}
+    idle = {i for i, turn in enumerate(episode.turns) if turn.operation == "write" and turn.text == "{}"}  # its probes are luck
+    return {i: merit for i, merit in found.items() if i in readable - idle}
 
 
 def earned(episodes, config):
@@ -137,7 +138,7 @@ def test_what_did_not_earn_it_is_left_out(episodes, diagnoses):
     everything = TrainingConfig(keep_per_slot=6)
     kept = {tuple(row.ids) for row in select(episodes, diagnoses, everything)}
     assert kept == {tuple(ids) for found in earned(episodes, everything).values() for _, ids in found}
-    for left_out in ({"finish_reason": "length"}, {"text": "none of it"}):
+    for left_out in ({"finish_reason": "length"}, {"text": "none of it"}, {"operation": "write", "text": "{}"}):
         turns = [turn for episode in episodes for turn in episode.turns if left_out.items() <= vars(turn).items()]
         assert turns and not kept & {tuple(turn.prompt_ids + turn.completion_ids) for turn in turns}
 
