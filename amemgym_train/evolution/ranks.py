@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
 
+from amemgym_train.errors import UserError
+
 Item = TypeVar("Item")
 
 
@@ -26,6 +28,12 @@ def rank() -> int:
 def device() -> str:
     """Where this process computes: its GPU where it has one, unless the launch asks for the CPU."""
     return str(_state().device) if _state().device.type == "cuda" else "cpu"
+
+
+def alone(command: str) -> None:
+    """UserError unless this is the only process: ``command`` would score or store each process's share by itself."""
+    if _state().num_processes > 1:
+        raise UserError(f"{command} runs in one process; start it without accelerate launch")
 
 
 def wait() -> None:

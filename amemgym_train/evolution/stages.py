@@ -171,6 +171,7 @@ def evaluate_policy(recipe: Recipe, role: str, adapter: str | None) -> dict[str,
     """Score the recipe's agent, and its controls, on the users of ``role``; nothing is kept on disk."""
     import tempfile
 
+    ranks.alone("evaluate")
     folder = Path(adapter) if adapter else None
     with tempfile.TemporaryDirectory() as scratch:
         return evaluate(recipe, role, folder, "given", Path(scratch), role, recipe.evaluation.controls)
@@ -178,6 +179,7 @@ def evaluate_policy(recipe: Recipe, role: str, adapter: str | None) -> dict[str,
 
 def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> Path:
     """Play the users of ``role`` in groups, drawing tokens as the recipe says; the episodes go to the folder ``out``."""
+    ranks.alone("rollout")
     if any(Path(out).glob("part-*.parquet")):
         raise UserError(f"{out} holds episodes already; choose another --out, or delete them")
     scenarios = getattr(recipe.scenarios, role).build()

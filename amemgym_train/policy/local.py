@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from amemgym_train.errors import UserError
 from amemgym_train.policy.base import Completion, Request, Sampling
 from amemgym_train.policy.decoding import decode
 
@@ -75,6 +76,8 @@ class LocalPolicy:
     def complete_batch(self, requests: list[Request]) -> list[Completion]:
         """Completions in the order of ``requests``; the batching inside depends on the requests alone."""
         prompts = [self.encode(request.messages) for request in requests]
+        for request, prompt in zip(requests, prompts, strict=True):
+            self._check_length(request, len(prompt))
         groups: dict[tuple[str, Sampling], list[int]] = {}
         for i, request in enumerate(requests):  # prompts of one operation begin alike, which makes their prefill cheaper
             groups.setdefault((request.operation, replace(request.sampling, max_new_tokens=0)), []).append(i)
@@ -85,6 +88,15 @@ class LocalPolicy:
                 batch = members[start : start + self.max_batch_size]
                 completions.update(self._decode(batch, requests, prompts, sampling))
         return [completions[i] for i in range(len(requests))]
+
+    def _check_length(self, request: Request, tokens: int) -> None:
+        window = getattr(self.model.config, "max_position_embeddings", None)
+        needed = tokens + request.sampling.max_new_tokens
+        if window is not None and needed > window:
+            raise UserError(
+                f"episode {request.episode}, {request.slot}: a prompt of {tokens} tokens and up to {request.sampling.max_new_tokens} "
+                f"new ones do not fit the model's window of {window}. Use the awi agent, fewer periods or questions, or another model"
+            )
 
     def _decode(
         self, batch: list[int], requests: list[Request], prompts: list[list[int]], sampling: Sampling

@@ -53,7 +53,9 @@ def load(reference: str, dtype: str = "float32", device: str = "cpu") -> "tuple[
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # a stage loads the model in a second or two; the bar would be most of what a user sees
     source = resolve(reference)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)

@@ -1,5 +1,6 @@
 """LoRA adapters: a new one on a base model, a saved one for more training or for answering. The format is PEFT's own."""
 
+import warnings
 from pathlib import Path
 
 import torch
@@ -12,6 +13,9 @@ from amemgym_train.config.policy import LoraConfig
 from amemgym_train.errors import UserError
 
 WEIGHTS = "adapter_model.safetensors"
+
+# PEFT 0.21 asks transformers 5.24 for this by its old name on every load; nothing a user could do about it.
+warnings.filterwarnings("ignore", message="`is_gradient_checkpointing`", category=FutureWarning)
 
 
 def new_adapter(model: PreTrainedModel, config: LoraConfig, seed: int) -> PeftModel:

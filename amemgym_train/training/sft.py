@@ -48,7 +48,7 @@ def train_sft(
         warmup_steps=round(config.warmup_ratio * steps),
         max_grad_norm=config.max_grad_norm,
         weight_decay=0.0,
-        gradient_checkpointing=config.gradient_checkpointing,
+        activation_checkpointing=config.gradient_checkpointing,
         train_sampling_strategy="group_by_length",
         logging_steps=config.logging_steps,
         save_strategy="no",

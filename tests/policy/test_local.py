@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from amemgym_train.config.policy import LoraConfig
+from amemgym_train.errors import UserError
 from amemgym_train.policy.base import Request, Sampling
 from amemgym_train.policy.local import LocalPolicy, stream_seed
 from amemgym_train.training.lora import new_adapter
@@ -175,3 +176,10 @@ def test_a_fresh_adapter_changes_nothing_and_a_trained_one_does(llama, tokenizer
             weight.data.fill_(0.3)
     trained = LocalPolicy(adapted, tokenizer).complete_batch(requests)
     assert [one.completion_ids for one in trained] != [one.completion_ids for one in bare]
+
+
+def test_a_prompt_that_does_not_fit_the_window_is_told(llama, tokenizer):
+    window = llama.config.max_position_embeddings
+    long = request("e7", "answer/p0/q0", "coffee " * window)
+    with pytest.raises(UserError, match=rf"episode e7, answer/p0/q0: a prompt of \d+ tokens and up to 9 .* window of {window}"):
+        LocalPolicy(llama, tokenizer).complete_batch([long])
