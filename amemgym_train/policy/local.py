@@ -91,11 +91,11 @@ class LocalPolicy:
 
     def _check_length(self, request: Request, tokens: int) -> None:
         window = getattr(self.model.config, "max_position_embeddings", None)
-        needed = tokens + request.sampling.max_new_tokens
-        if window is not None and needed > window:
+        new = request.sampling.max_new_tokens
+        if window is not None and tokens + new > window:
             raise UserError(
-                f"episode {request.episode}, {request.slot}: a prompt of {tokens} tokens and up to {request.sampling.max_new_tokens} "
-                f"new ones do not fit the model's window of {window}. Use the awi agent, fewer periods or questions, or another model"
+                f"episode {request.episode}, {request.slot}: a prompt of {tokens} tokens and up to {new} new ones do not fit the "
+                f"model's window of {window}. Use the awi agent, fewer periods or rounds, or another model"
             )
 
     def _decode(
