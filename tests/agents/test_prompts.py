@@ -68,6 +68,17 @@ def test_a_folder_replaces_some_prompts_and_keeps_the_others(tmp_path):
     }
 
 
+def test_the_short_prompts_stay_short_and_end_with_what_is_asked():
+    filled = {name: name.upper() for name in ("conversation", "notes", "keys", "question")}
+    for operation, prompt in load_prompts("short").items():
+        system, user = (message["content"] for message in prompt.messages(**filled))
+        assert len(system.split()) == 1 and not prompt.examples
+        asked = {"read": "KEYS", "answer": "QUESTION"}.get(operation, "CONVERSATION")
+        assert user.endswith(asked), operation
+        assert set(user.split()) <= set(filled.values()), operation
+        assert ("NOTES" in user) == (operation != "write"), operation
+
+
 @pytest.mark.parametrize("operation", PLACEHOLDERS)
 def test_a_missing_placeholder_is_named_with_its_file(tmp_path, operation):
     for names in PLACEHOLDERS[operation]:
