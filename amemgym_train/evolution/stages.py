@@ -116,7 +116,9 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
     metrics = train_sft(model, tokenizer, rows, recipe.training, out / "trainer", seed)
+    log = metrics.pop("log")
     if ranks.is_main():
+        write_json(out / "training.json", log)
         save_adapter(model, out / "adapter")
         write_json(out / "rows.json", [kept(row) for row in rows])
         shutil.rmtree(out / "trainer", ignore_errors=True)

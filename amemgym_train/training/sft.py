@@ -10,7 +10,7 @@ from typing import Any
 
 from accelerate import PartialState
 from datasets import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 from amemgym_train.config.training import TrainingConfig
@@ -35,7 +35,7 @@ def train_sft(
     folder: Path,
     seed: int,
 ) -> dict[str, Any]:
-    """Train ``model`` in place; ``folder`` is the trainer's scratch. Returns loss, steps and seconds."""
+    """Train ``model`` in place; ``folder`` is the trainer's scratch. Returns loss, steps, seconds, and the trainer's ``log``."""
     rows_per_step = config.batch_size * config.gradient_accumulation * PartialState().num_processes
     steps = math.ceil(len(rows) / rows_per_step) * config.epochs
     arguments = SFTConfig(
@@ -62,6 +62,7 @@ def train_sft(
         disable_tqdm=not sys.stderr.isatty(),
     )
     trainer = SFTTrainer(model=model, args=arguments, train_dataset=dataset(rows), processing_class=tokenizer)
+    trainer.remove_callback(PrinterCallback)  # its log goes to a file
     result = trainer.train()
     return {
         "loss": result.training_loss,
@@ -69,4 +70,5 @@ def train_sft(
         "seconds": result.metrics["train_runtime"],
         "rows": len(rows),
         "tokens": sum(len(row.ids) for row in rows) * config.epochs,
+        "log": trainer.state.log_history,
     }
