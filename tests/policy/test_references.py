@@ -8,7 +8,8 @@ import pytest
 
 from amemgym_train.errors import UserError
 from amemgym_train.policy import smollm2
-from amemgym_train.policy.references import cache_folder, load, resolve
+from amemgym_train.policy.cache import cache_folder, made_once
+from amemgym_train.policy.references import load, resolve
 
 
 def test_a_folder_is_itself_and_a_hub_id_is_left_to_transformers(model_folder):
@@ -154,12 +155,13 @@ def test_smollm2_is_converted_once_and_whole_or_not_at_all(package, monkeypatch,
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["smollm2-135m-instruct"]
 
 
-def test_of_two_processes_that_convert_one_wins(tmp_path):
-    scratch, target = tmp_path / "scratch", tmp_path / "target"
-    for folder in (scratch, target):
-        folder.mkdir()
-        (folder / "config.json").write_text(folder.name)
-    smollm2.publish(scratch, target)
-    assert (target / "config.json").read_text() == "target"
-    with pytest.raises(OSError):
-        smollm2.publish(scratch, tmp_path / "absent" / "target")
+def test_of_two_processes_that_make_the_same_one_wins(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMEMGYM_TRAIN_CACHE", str(tmp_path))
+
+    def make(folder):
+        (folder / "made").write_text("late")
+        (tmp_path / "model").mkdir()  # another process is faster
+        (tmp_path / "model" / "made").write_text("early")
+
+    assert (made_once("model", make) / "made").read_text() == "early"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

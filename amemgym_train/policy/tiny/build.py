@@ -1,8 +1,6 @@
 """The quickstart model: built on first use into the user's cache, under a name that says what it was built from."""
 
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -12,8 +10,7 @@ from typing import TYPE_CHECKING
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.config.scenarios import ScenarioConfig
-from amemgym_train.policy.references import cache_folder
-from amemgym_train.policy.smollm2 import publish
+from amemgym_train.policy.cache import made_once
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -73,21 +70,16 @@ def fingerprint(build: Build) -> str:
 
 
 def built_folder(build: Build | None = None) -> Path:
-    """The model's folder; built on first use (minutes), whole or not at all."""
+    """The model's folder; built on first use, which takes minutes."""
     build = build or Build()
-    target = cache_folder() / f"quickstart-{fingerprint(build)}"
-    if target.is_dir():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".quickstart-", dir=target.parent))
-    try:
+
+    def make(folder: Path) -> None:
+        print("building the quickstart model: once, about two minutes", flush=True)
         model, tokenizer = build_model(build)
-        model.save_pretrained(scratch)
-        tokenizer.save_pretrained(scratch)
-        publish(scratch, target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return target
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+    return made_once(f"quickstart-{fingerprint(build)}", make)
 
 
 @contextmanager
