@@ -16,7 +16,7 @@ def cache_folder() -> Path:
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """The cache's folder ``name``. Where there is none, ``make`` fills a scratch folder that then takes the name: whole or not."""
+    """The cache's folder ``name``. Where there is none, ``make`` fills a scratch folder that then takes the name."""
     target = cache_folder() / name
     if target.is_dir():
         return target
