@@ -22,6 +22,9 @@ GENERATE_FLAGS = {  # flag: the key of the generator that it sets
 }
 
 
+WRONG_PATH = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Runs one command. Returns 0, 2 after a mistake the user can mend, or 130 after an interrupt; bugs keep their traceback."""
     arguments = _parse(argv)
@@ -33,6 +36,8 @@ def main(argv: list[str] | None = None) -> int:
         kept = "finished stages are kept" if arguments.command == "evolve" else "nothing was kept of this command"
         return _stop(f"interrupted; {kept}. To go on, {_again(argv)}", 130)
     except Exception as error:
+        if isinstance(error, WRONG_PATH) and error.filename:
+            return _stop(f"{error.filename}: {error.strerror}. Mend that path, or name another, then {_again(argv)}", 2)
         if not out_of_room(error):
             raise
         place = getattr(error, "filename", None) or "to disk"
@@ -140,11 +145,12 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes no positional after an option once it has matched them, but an override may stand anywhere
-    unknown = [word for word in rest if word.startswith("-") or not hasattr(arguments, "overrides")]
+    takes = next((name for name in ("overrides", "words") if hasattr(arguments, name)), None)
+    unknown = [word for word in rest if word.startswith("-") or takes is None]
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if rest:
-        arguments.overrides += rest
+        getattr(arguments, takes).extend(rest)
     return arguments
 
 

@@ -20,7 +20,7 @@ class Recipe(Section):
     """``name`` is also the folder of the run, under ``output``."""
 
     name: str = Field(pattern=r"^\w[\w.-]*$")
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**32)
     output: str = "runs"
     policy: PolicyConfig = PolicyConfig()
     agent: AgentConfig = AgentConfig()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from amemgym_train.config.base import Section
 from amemgym_train.errors import UserError
@@ -53,6 +54,11 @@ class ScenarioConfig(Section):
 
     rounds_init: int = Field(1, ge=1)
     rounds_update: int = Field(1, ge=1)
+
+    @field_validator("start_date", mode="before")
+    @classmethod
+    def _bare_date(cls, value: Any) -> Any:
+        return value.isoformat() if isinstance(value, date) else value  # YAML reads an unquoted date as one
 
     @model_validator(mode="after")
     def _one_source(self) -> ScenarioConfig:

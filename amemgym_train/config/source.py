@@ -39,7 +39,7 @@ class Source:
             section = section[part]
         try:
             section[parts[-1]] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             self.problems.append(f"override {text!r}: {value!r} is no YAML value ({_first_line(error)})")
         self.places[".".join(parts)] = f"override {text}"
 
@@ -56,11 +56,11 @@ def _read_file(path: Path) -> Source:
     try:
         text = path.read_text(encoding="utf-8")
         values, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         near = sorted(str(other) for other in path.parent.glob("*.yaml"))
         raise UserError(f"{path}: no such recipe" + (f"; in that folder: {', '.join(near)}" if near else "")) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not YAML: {error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # PyYAML lets bad dates and huge numbers out as ValueError
+        raise UserError(f"{path} is not YAML that makes sense: {error}") from error
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected a mapping of sections (policy, agent, scenarios, ...), got {type(values).__name__}")
     source = Source(path, values, places={})
@@ -72,6 +72,8 @@ def _note_places(source: Source, node: yaml.Node, prefix: str) -> None:
     if not isinstance(node, yaml.MappingNode):
         return
     for key, value in node.value:
+        if value is node:
+            raise UserError(f"{source.path}:{key.start_mark.line + 1}: {prefix}{key.value} is an alias of its own section")
         name, place = prefix + str(key.value), f"{source.path}:{key.start_mark.line + 1}"
         if name in source.places:  # YAML itself would let the last one win in silence
             source.problems.append(f"{name} ({place}): written before at {source.places[name]}; keep one")
@@ -79,5 +81,5 @@ def _note_places(source: Source, node: yaml.Node, prefix: str) -> None:
         _note_places(source, value, f"{name}.")
 
 
-def _first_line(error: yaml.YAMLError) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]

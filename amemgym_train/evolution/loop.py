@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from amemgym_train.agents.templates import SETS
 from amemgym_train.config.load import UNHASHED, recipe_hash
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks, stages
-from amemgym_train.evolution.manifest import Stages, write_json
+from amemgym_train.evolution.manifest import Stages, digest, write_json
 from amemgym_train.evolution.summary import show, summarise
 from amemgym_train.tracking.tracker import Tracker
 
@@ -22,6 +23,7 @@ class Evolution:
         self.recipe = recipe
         self.hash = recipe_hash(recipe)
         self.folder = recipe.run_dir
+        self.files = named_files(recipe)
         self.seconds: dict[str, float] = {}
         self.best = 0
         self.scores: list[float] = []
@@ -68,7 +70,9 @@ class Evolution:
         self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
         self.log(diagnosis, iteration, "rollout")
         self.log(training, iteration, "train")
-        self.link_latest(here)
+        self.link("latest", iteration)
+        if self.best:
+            self.link("best", self.best)
 
     def validate(self, iteration: int) -> float:
         """The validation memory score of an iteration's adapter."""
@@ -111,18 +115,19 @@ class Evolution:
 
     def inputs(self, iteration: int) -> dict[str, Any]:
         """What a stage that answers with iteration ``iteration``'s adapter depends on."""
-        return {"recipe": self.hash, "policy": self.version(iteration)}
+        return {"recipe": self.hash, "policy": self.version(iteration), **self.files}
 
     def log(self, metrics: dict[str, Any], step: int, stage: str) -> None:
         if self.tracker is not None:
             self.tracker.log({key: value for key, value in metrics.items() if isinstance(value, int | float)}, step, stage)
 
-    def link_latest(self, target: Path) -> None:
+    def link(self, name: str, iteration: int) -> None:
+        """Let ``name`` in the run folder lead to an iteration: ``latest`` to the newest, ``best`` to the one that stands."""
         if ranks.is_main():
-            scratch = self.folder / ".latest.partial"
+            scratch = self.folder / f".{name}.partial"
             scratch.unlink(missing_ok=True)
-            scratch.symlink_to(target.relative_to(self.folder), target_is_directory=True)
-            scratch.replace(self.folder / "latest")
+            scratch.symlink_to(self.iteration_folder(iteration).relative_to(self.folder), target_is_directory=True)
+            scratch.replace(self.folder / name)
 
 
 def evolve(recipe: Recipe) -> dict[str, Any]:
@@ -162,13 +167,15 @@ def claimed(folder: Path):
 def adopt(recipe: Recipe, folder: Path) -> None:
     """Write config.json on a run's first start; once a stage has finished compare, so that one run never mixes two recipes."""
     path = folder / "config.json"
+    if not path.exists() and any(folder.rglob("manifest.json")):
+        raise UserError(f"{path} is missing, so it cannot be said whose run this is; choose another name=..., or put it back")
     if path.is_file() and any(folder.rglob("manifest.json")):
         try:
             stored = Recipe.model_validate(json.loads(path.read_text(encoding="utf-8")))
         except ValueError as error:
             raise UserError(
-                f"{path} is damaged or from another version ({str(error).splitlines()[0]}). Choose another name=..., or, if the "
-                "recipe is still the one that the run began with, delete that file and run again"
+                f"{path} is damaged or from another version ({str(error).splitlines()[0]}). Put it back as it was, or choose "
+                "another name=..."
             ) from error
         keys = differing(*(one.model_dump(mode="json", exclude=UNHASHED) for one in (stored, recipe)))
         if keys:
@@ -177,6 +184,14 @@ def adopt(recipe: Recipe, folder: Path) -> None:
                 "the folder to start over"
             )
     write_json(path, recipe.model_dump(mode="json"))
+
+
+def named_files(recipe: Recipe) -> dict[str, str]:
+    """Digests of the files that the recipe names, by key: what they hold decides a stage as much as the recipe does."""
+    files = {f"scenarios.{role}.data": getattr(recipe.scenarios, role).data for role in ("train", "validation", "test")}
+    if recipe.agent.prompts not in SETS:
+        files["agent.prompts"] = recipe.agent.prompts
+    return {key: digest(Path(path)) for key, path in files.items() if path is not None}
 
 
 def differing(stored: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:

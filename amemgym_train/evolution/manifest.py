@@ -43,6 +43,12 @@ def digest(path: Path) -> str:
     return hashed.hexdigest()
 
 
+def is_entry(value: Any) -> bool:
+    """Whether a value of manifest.json has the shape of a stage's entry."""
+    fields = isinstance(value, dict) and set(value) == ENTRY
+    return fields and all(isinstance(value[name], dict) for name in ("inputs", "outputs", "result"))
+
+
 class Stages:
     """The stages of one folder. ``label`` names it to the user; ``seconds`` collects every stage's time, spent now or before."""
 
@@ -113,7 +119,7 @@ class Stages:
             return {}
         try:
             entries = json.loads(self.path.read_text(encoding="utf-8"))
-            if not isinstance(entries, dict) or any(not isinstance(e, dict) or set(e) != ENTRY for e in entries.values()):
+            if not isinstance(entries, dict) or not all(map(is_entry, entries.values())):
                 raise ValueError(f"expected an entry of {', '.join(sorted(ENTRY))} for each stage")
             return entries
         except ValueError as error:  # broken JSON and broken UTF-8 are of this kind too

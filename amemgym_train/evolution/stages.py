@@ -66,12 +66,17 @@ def load_folder(folder: Path) -> list[Episode]:
     return sorted(episodes, key=lambda episode: (episode.task, episode.seed))
 
 
+def stage_seed(recipe: Recipe, iteration: int) -> int:
+    """The seed of an iteration's draws, within the 32 bits that the trainer takes."""
+    return (1000 * recipe.seed + iteration) % 2**32
+
+
 def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str, out: Path) -> dict[str, Any]:
     """Play iteration ``iteration``'s training users in groups, drawing tokens as the recipe says."""
     train = recipe.scenarios.train
     scenarios = (train.at(iteration - 1) if recipe.rollout.new_users_each_iteration else train).build()
     sampling = Sampling(**recipe.sampling.model_dump())
-    seed = 1000 * recipe.seed + iteration
+    seed = stage_seed(recipe, iteration)
     policy = local_policy(recipe, adapter, version)
     episodes = play_users(recipe, "train", scenarios, policy, sampling, recipe.rollout.group_size, seed, out / "episodes")
     check_unscorable(episodes, recipe.rollout.max_unscorable)
@@ -106,7 +111,7 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
     from amemgym_train.training.sft import train_sft
 
     episodes = load_folder(episodes_folder)
-    seed = 1000 * recipe.seed + iteration
+    seed = stage_seed(recipe, iteration)
     rows = select(episodes, diagnoses_of(episodes), recipe.training, seed)
     if not rows:
         raise UserError(
@@ -135,6 +140,11 @@ def evaluate(
 ) -> dict[str, Any]:
     """Play the users of ``role`` greedily; writes ``<name>.json`` (the full report) and ``<name>_episodes``."""
     scenarios = getattr(recipe.scenarios, role).build()
+    if "scrambled" in controls and len(scenarios) < 2:
+        raise UserError(
+            f"evaluation.controls: scrambled answers from another user's memory, but scenarios.{role} has {len(scenarios)} user; "
+            "add users, or leave scrambled out"
+        )
     policy = local_policy(recipe, adapter, version)
     episodes = play_users(recipe, role, scenarios, policy, GREEDY, 1, recipe.seed, out / f"{name}_episodes")
     check_unscorable(episodes, recipe.rollout.max_unscorable)
@@ -184,6 +194,7 @@ def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> 
     ranks.alone("rollout")
     if any(Path(out).glob("part-*.parquet")):
         raise UserError(f"{out} holds episodes already; choose another --out, or delete them")
+    Path(out).mkdir(parents=True, exist_ok=True)  # before playing: a wrong path must not cost the episodes
     scenarios = getattr(recipe.scenarios, role).build()
     policy = local_policy(recipe, adapter)
     sampling = Sampling(**recipe.sampling.model_dump())

@@ -68,10 +68,12 @@ class LocalPolicy:
             completions = self.complete_batch([request for request, _ in pending])
         except Exception as error:  # every waiting episode must learn of it, else they wait for ever
             for _, future in pending:
-                future.set_exception(error)
+                if not future.done():
+                    future.set_exception(error)
             return
         for (_, future), completion in zip(pending, completions, strict=True):
-            future.set_result(completion)
+            if not future.done():  # an interrupt cancels what waits
+                future.set_result(completion)
 
     def complete_batch(self, requests: list[Request]) -> list[Completion]:
         """Completions in the order of ``requests``; the batching inside depends on the requests alone."""

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
+BUILT_IN = ("smollm2", "quickstart")
+
+
 def resolve(reference: str) -> str:
     """The folder or hub id behind ``reference``; builds ``smollm2`` and ``quickstart`` on first use."""
     if reference == "smollm2":
@@ -53,6 +56,8 @@ def load(reference: str, dtype: str = "float32", device: str = "cpu") -> "tuple[
         model, info = AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype), output_loading_info=True)
     except (OSError, ValueError, RuntimeError, TypeError, KeyError, SafetensorError) as error:  # as damaged files may lead to
         reason = (str(error).splitlines() or [type(error).__name__])[0]
+        if reference in BUILT_IN:
+            raise UserError(f"policy.model: the cached {reference} is damaged ({reason}). Delete {source}, run again") from error
         raise UserError(
             f"policy.model: cannot load {reference!r} ({reason}). Check the name; a hub id needs network access and "
             "HF_HUB_OFFLINE unset, a folder needs config.json, tokenizer files and *.safetensors"

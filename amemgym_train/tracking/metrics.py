@@ -86,7 +86,7 @@ def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
         value = json.loads(line)
     except ValueError as error:  # broken JSON and broken UTF-8
         raise UserError(f"{path}:{number}: no metrics line ({error}); remove that line and run again") from error
-    if not isinstance(value, dict) or not {"stage", "step"} <= set(value):
+    if not isinstance(value, dict) or not isinstance(value.get("stage"), str) or not isinstance(value.get("step"), int):
         raise UserError(f"{path}:{number}: a metrics line has stage and step; remove that line and run again")
     return value
 

@@ -52,7 +52,10 @@ def load_adapter(model: PreTrainedModel, folder: str | Path, trainable: bool = F
         with safe_open(Path(folder) / WEIGHTS, "pt") as weights:
             saved = set(weights.keys())
     except (RuntimeError, ValueError, TypeError, KeyError, OSError, SafetensorError) as error:
-        raise UserError(f"adapter {folder} does not load onto this model: {_first_line(error)}") from error
+        raise UserError(
+            f"adapter {folder} does not load onto this model ({_first_line(error)}). It fits only the model it was trained on, "
+            "which its adapter_config.json names as base_model_name_or_path"
+        ) from error
     different = saved ^ set(get_peft_model_state_dict(loaded, save_embedding_layers=False))
     if different:  # PEFT loads what fits and passes over the rest
         raise UserError(f"adapter {folder} belongs to another model: {len(different)} weights differ, such as {min(different)}")
@@ -68,4 +71,6 @@ def save_adapter(model: PeftModel, folder: Path) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """The first line that says something: a heading such as "Error(s) in loading ...:" goes with the line below it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])

@@ -200,7 +200,7 @@ REFUSED = [  # setting, value, the setting that the message names
     ("num_choices", 17, "num_choices: got 17, expected at most 16"),
     ("num_variables", 21, "num_variables: got 21, expected at most .* so that each is asked"),
     ("num_questions", 9, "num_variables: got 20, expected at most .* so that each is asked"),
-    ("num_periods", 16, "num_changes_per_period: got 4, expected num_periods"),
+    ("num_periods", 16, "num_changes_per_period: got 4, expected at most"),
     ("num_changes_per_period", 21, "num_changes_per_period: got 21, expected at most num_variables"),
     ("num_states_per_question", 21, "num_states_per_question: got 21, expected at most num_variables"),
     ("split", "dev", "split is 'dev', expected one of train"),

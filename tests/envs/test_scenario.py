@@ -232,7 +232,25 @@ def test_truncated_gzip_wrong_encoding_and_absent_file(users, tmp_path):
     with pytest.raises(ScenarioError, match="data.json.gz: truncated or no .gz file"):
         load_scenarios(path)
     (tmp_path / "latin.json").write_bytes("[\"é\"]".encode("latin-1"))
-    with pytest.raises(ScenarioError, match="latin.json: truncated or no .json file"):
+    with pytest.raises(ScenarioError, match="latin.json: not UTF-8 text"):
         load_scenarios(tmp_path / "latin.json")
     with pytest.raises(ScenarioError, match="absent.json: cannot be read"):
         load_scenarios(tmp_path / "absent.json")
+
+
+def test_a_byte_order_mark_is_read_over_and_senseless_json_is_told(users, tmp_path):
+    path = tmp_path / "data.json"
+    save_scenarios(path, users)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load_scenarios(path) == users
+    for content in ("[" * 100_000, "[" + "9" * 5000 + "]"):
+        path.write_text(content)
+        with pytest.raises(ScenarioError, match="data.json: no sensible JSON"):
+            load_scenarios(path)
+
+
+def test_what_is_no_file_is_not_replaced(users, tmp_path):
+    with pytest.raises(ScenarioError, match="no regular file"):
+        save_scenarios(tmp_path, users)
+    with pytest.raises(ScenarioError, match="cannot be written"):
+        save_scenarios(Path("/proc/none/data.json"), users)

@@ -106,3 +106,13 @@ def test_the_roles_own_number_of_rounds_is_played(users):
             rounds[info["period"]] = info["rounds"]
         _, _, _, _, info = made.step("{}")
     assert rounds == {0: 2, 1: 3, 2: 3}
+
+
+def test_a_scrambled_memory_needs_a_second_user(tmp_path):
+    from amemgym_train.config.recipe import Recipe
+    from amemgym_train.errors import UserError
+    from amemgym_train.evolution.stages import evaluate
+
+    lonely = Recipe.model_validate({"name": "x", "policy": {"model": "no/model"}, "scenarios": {"test": {"num_users": 1}}})
+    with pytest.raises(UserError, match="scrambled answers from another user's memory, but scenarios.test has 1 user"):
+        evaluate(lonely, "test", None, "base", tmp_path, "x", ["scrambled"])

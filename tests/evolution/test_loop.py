@@ -116,7 +116,7 @@ def test_a_recipe_may_be_mended_until_a_stage_has_finished(tmp_path, log, monkey
 def test_a_damaged_config_is_one_clear_message(tmp_path, content):
     (tmp_path / "manifest.json").write_text("{}")
     (tmp_path / "config.json").write_bytes(content)
-    with pytest.raises(UserError, match=rf"^{tmp_path}/config\.json is damaged .*delete that file") as told:
+    with pytest.raises(UserError, match=rf"^{tmp_path}/config\.json is damaged .*Put it back") as told:
         adopt(recipe(tmp_path), tmp_path)
     assert "\n" not in str(told.value) and (tmp_path / "config.json").read_bytes() == content
 
@@ -140,3 +140,27 @@ def test_differing_names_the_keys():
     assert differing(stored, stored) == []
     assert differing(stored, {"a": 1, "b": {"c": 0, "d": {"e": 4}}, "f": [2], "g": None}) == ["b.c", "b.d.e", "f"]
     assert differing(stored, {"g": 1}) == ["g"]
+
+
+def test_a_finished_run_without_its_config_is_not_taken_over(tmp_path):
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(UserError, match=rf"^{tmp_path}/config\.json is missing"):
+        adopt(recipe(tmp_path), tmp_path)
+    assert not (tmp_path / "config.json").exists()
+
+
+def test_what_a_named_file_holds_is_part_of_a_stages_inputs(tmp_path):
+    from amemgym_envs.amemgym.scenario import save_scenarios
+    from amemgym_train.evolution.loop import Evolution, named_files
+
+    ours = recipe(tmp_path)
+    assert named_files(ours) == {}
+    data = tmp_path / "data.json"
+    save_scenarios(data, ours.scenarios.test.build())
+    reading = ours.model_copy(
+        update={"scenarios": ours.scenarios.model_copy(update={"test": type(ours.scenarios.test)(data=str(data))})}
+    )
+    before = Evolution(reading).inputs(0)
+    data.write_text(data.read_text() + "\n")
+    after = Evolution(reading).inputs(0)
+    assert before != after and before["recipe"] == after["recipe"]

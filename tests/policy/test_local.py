@@ -183,3 +183,23 @@ def test_a_prompt_that_does_not_fit_the_window_is_told(llama, tokenizer):
     long = request("e7", "answer/p0/q0", "coffee " * window)
     with pytest.raises(UserError, match=rf"episode e7, answer/p0/q0: a prompt of \d+ tokens and up to 9 .* window of {window}"):
         LocalPolicy(llama, tokenizer).complete_batch([long])
+
+
+def test_what_an_interrupt_cancelled_during_a_batch_is_passed_over(llama, tokenizer, requests):
+    async def interrupted():
+        policy = LocalPolicy(llama, tokenizer)
+        policy.enter("e0")
+        answered, complete_batch = [], policy.complete_batch
+
+        def cancel_then_complete(batch):
+            policy_waits[0].cancel()
+            answered.append(batch)
+            return complete_batch(batch)
+
+        policy.complete_batch = cancel_then_complete
+        policy_waits = [asyncio.ensure_future(policy.complete(requests[0]))]
+        with pytest.raises(asyncio.CancelledError):
+            await policy_waits[0]
+        return answered
+
+    assert len(asyncio.run(interrupted())) == 1

@@ -17,8 +17,10 @@ def read_json(path: Path) -> Any:
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     try:
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not UTF-8 text ({error}); save it as UTF-8") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ScenarioError(f"{path}: truncated or no {path.suffix} file ({error}); copy or download it again") from error
     try:
         return json.loads(text)
@@ -27,6 +29,8 @@ def read_json(path: Path) -> Any:
             f"{path}: invalid JSON at line {error.lineno}, column {error.colno} ({error.msg}); "
             "the file may be truncated, copy or download it again"
         ) from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of nested lists
+        raise ScenarioError(f"{path}: no sensible JSON ({error}); compare it with a file of the public layout") from error
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -34,8 +38,13 @@ def write_json(path: Path, content: Any) -> None:
     raw = json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8")
     if path.suffix == ".gz":
         raw = gzip.compress(raw, mtime=0)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    if path.exists() and not path.is_file():
+        raise ScenarioError(f"{path}: no regular file, so it is not replaced; choose another path")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be written ({error.strerror}); check the path and permissions") from error
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -87,14 +87,18 @@ class GeneratorConfig:
         if self.num_changes_per_period > self.num_variables:
             self.fail("num_changes_per_period", f"at most num_variables ({self.num_variables})")
         if self.num_periods * self.num_changes_per_period > self.num_variables * self.max_changes_per_state:
-            self.fail("num_changes_per_period", "num_periods * num_changes_per_period <= num_variables * max_changes_per_state")
+            room = self.num_variables * self.max_changes_per_state
+            most = f"at most {room // self.num_periods} in each of {self.num_periods} periods"
+            self.fail("num_changes_per_period", f"{most}: num_variables * max_changes_per_state leave room for {room}")
         combinations = 4**self.num_states_per_question
         if self.num_choices > combinations:
             self.fail("num_choices", f"at most {combinations}, the combinations of {self.num_states_per_question} states")
         try:
-            date.fromisoformat(self.start_date)
+            start = date.fromisoformat(self.start_date)
         except ValueError:
             self.fail("start_date", "a date like 2020-10-01")
+        if start.year + (self.num_periods + 1) * self.num_months_per_period // 12 >= date.max.year:
+            self.fail("num_months_per_period", f"a life that ends before the year {date.max.year}")
 
     def stream(self, user: int, purpose: str) -> Random:
         """The random stream of one purpose for one user; adding draws to one purpose leaves the others as they are."""

@@ -62,6 +62,6 @@ class Node:
                 where = f" of {self.path}" if self.path else ""
                 raise ScenarioError(
                     f"{self.item}: field {name!r}{where} is missing, got only {shown(sorted(mapping))}; "
-                    "compare with the layout in the README of amemgym_envs/amemgym"
+                    "compare with a file that `amemgym-train generate --out data.json` writes"
                 )
         return {n: mapping[n] for n in names}, {key: node.value for key, node in mapping.items() if key not in names}
