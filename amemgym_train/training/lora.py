@@ -73,4 +73,4 @@ def save_adapter(model: PeftModel, folder: Path) -> None:
 def _first_line(error: Exception) -> str:
     """The first line that says something: a heading such as "Error(s) in loading ...:" goes with the line below it."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
+    return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1]).rstrip(".")
