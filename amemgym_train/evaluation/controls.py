@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
 
 GREEDY = Sampling(temperature=0.0)
+RANDOM_EPISODES = 8  # per user: guesses cost nothing, and a control should not be a matter of luck
 
 
 def environment(recipe: Recipe, role: str, scenarios: "Sequence[Scenario]"):
@@ -39,7 +40,8 @@ def play_scripted(recipe: Recipe, name: str, role: str, scenarios: "Sequence[Sce
         policy = OraclePolicy(by_id[task.id]) if name == "oracle" else RandomPolicy(recipe.seed)
         return build_agent(recipe.agent, policy, episode, seed, GREEDY)
 
-    tasks = [Task(scenario.id, scenario.id, 0) for scenario in scenarios]
+    times = RANDOM_EPISODES if name == "random" else 1
+    tasks = [Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(times)]
     return play(environment(recipe, role, scenarios), tasks, agent, recipe.seed, recipe.rollout.concurrency, label=None)
 
 
