@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from amemgym_train.agents import build_agent
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.errors import UserError
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import OraclePolicy, RandomPolicy
 from amemgym_train.rollout.pool import AgentFactory, Task
@@ -54,6 +55,8 @@ def ask_with_memory(
     """
     states = {episode.task: episode.states for episode in episodes if episode.error is None}
     users = [scenario for scenario in scenarios if scenario.id in states]
+    if name == "scrambled" and len(users) < 2:  # the next in the circle would be the user itself
+        raise UserError(f"scrambled control: {len(users)} of {len(scenarios)} users could be played; it needs two. Run again")
     inquiries = []
     for place, scenario in enumerate(users):
         other = states[users[(place + 1) % len(users)].id]

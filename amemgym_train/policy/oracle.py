@@ -2,6 +2,7 @@
 
 import json
 import random
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from amemgym_train.policy.base import Completion, Request
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 ACKNOWLEDGEMENT = "Thanks, I will keep that in mind."
 
 
-class ScriptedPolicy:
+class ScriptedPolicy(ABC):
     """Completes a request with ``reply(request)``. With a tokenizer the completion has ids, each of logprob 0 (certain)."""
 
     version = "scripted"
@@ -22,14 +23,15 @@ class ScriptedPolicy:
     def __init__(self, tokenizer: "PreTrainedTokenizerBase | None" = None) -> None:
         self.tokenizer = tokenizer
 
-    def enter(self, episode: str) -> None:
+    def enter(self, episode: str) -> None:  # noqa: B027 - does nothing by design, a subclass need not say so
         """Nothing to wait for: every request is answered at once."""
 
-    def leave(self, episode: str) -> None:
+    def leave(self, episode: str) -> None:  # noqa: B027
         """See ``enter``."""
 
+    @abstractmethod
     def reply(self, request: Request) -> str:
-        raise NotImplementedError(f"{type(self).__name__} has no replies")
+        """The text that answers ``request``."""
 
     async def complete(self, request: Request) -> Completion:
         text = self.reply(request)

@@ -1,5 +1,6 @@
 """What every environment of this package is: text in, text out, episodes fixed by task id and seed, one card of facts."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,7 +37,7 @@ class EnvCard:
     requires: tuple[str, ...] = ()  # packages beyond numpy and gymnasium
 
 
-class TextEnv(gymnasium.Env[str, str]):
+class TextEnv(gymnasium.Env[str, str], ABC):
     """A gymnasium environment of strings. Subclasses set ``card`` and implement ``tasks``, ``reset`` and ``step``.
 
     ``reset(seed=, options={"task": id})`` starts a task; without a task one is drawn from the environment's random generator.
@@ -53,9 +54,9 @@ class TextEnv(gymnasium.Env[str, str]):
         self.action_space = AnyText()
 
     @property
+    @abstractmethod
     def tasks(self) -> list[str]:
         """All task ids, in order."""
-        raise NotImplementedError
 
     def choose_task(self, options: dict[str, Any] | None) -> str:
         """The task that ``options`` names, or one drawn from ``np_random``; ValueError for an unknown name."""

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.errors import UserError
 from amemgym_train.evaluation.controls import GREEDY, RANDOM_EPISODES, agents, ask_with_memory, environment, play_scripted
 from amemgym_train.evaluation.memory import report
 from amemgym_train.policy.oracle import OraclePolicy
@@ -110,10 +111,15 @@ def test_the_roles_own_number_of_rounds_is_played(users):
 
 
 def test_a_scrambled_memory_needs_a_second_user(tmp_path):
-    from amemgym_train.config.recipe import Recipe
-    from amemgym_train.errors import UserError
     from amemgym_train.evolution.stages import evaluate
 
     lonely = Recipe.model_validate({"name": "x", "policy": {"model": "no/model"}, "scenarios": {"test": {"num_users": 1}}})
     with pytest.raises(UserError, match="scrambled answers from another user's memory, but scenarios.test has 1 user"):
         evaluate(lonely, "test", None, "base", tmp_path, "x", ["scrambled"])
+
+
+def test_nobody_is_given_the_own_memory_as_scrambled(users):
+    played = play_scripted(recipe(), "oracle", "test", users[:2])
+    played[0].error = "OSError: lost"
+    with pytest.raises(UserError, match="1 of 2 users could be played"):
+        ask_with_memory(recipe(), "scrambled", OraclePolicy(users[1]), users[:2], played)
