@@ -10,30 +10,24 @@ from typing import Any
 
 from amemgym_train import __version__
 from amemgym_train.errors import UserError, out_of_room
+from amemgym_train.scenarios import GENERATE_FLAGS
 
-GENERATE_FLAGS = {  # flag: the key of the generator that it sets
-    "users": "num_users",
-    "seed": "seed",
-    "offset": "user_offset",
-    "variables": "num_variables",
-    "periods": "num_periods",
-    "questions": "num_questions",
-    "changes": "num_changes_per_period",
-}
-
-
+KEPT = {"evolve": "finished stages are kept", "generate": "finished users are kept"}  # of an interrupted command
 WRONG_PATH = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command. Returns 0, 2 after a mistake the user can mend, or 130 after an interrupt; bugs keep their traceback."""
+    """Runs one command. Returns 0, 1 for data that does not pass, 2 after a mistake the user can mend, 130 after an interrupt.
+
+    Bugs keep their traceback.
+    """
     arguments = _parse(argv)
     try:
-        arguments.run(arguments)
+        code = arguments.run(arguments)
     except UserError as error:
         return _stop(str(error), 2)
     except KeyboardInterrupt:
-        kept = "finished stages are kept" if arguments.command == "evolve" else "nothing was kept of this command"
+        kept = KEPT.get(arguments.command, "nothing was kept of this command")
         return _stop(f"interrupted; {kept}. To go on, {_again(argv)}", 130)
     except Exception as error:
         if isinstance(error, WRONG_PATH) and error.filename:
@@ -42,28 +36,19 @@ def main(argv: list[str] | None = None) -> int:
             raise
         place = getattr(error, "filename", None) or "to disk"
         return _stop(f"no space left while writing {place} ({error}). Free some, then {_again(argv)}", 2)
-    return 0
+    return code or 0
 
 
 def generate(arguments: argparse.Namespace) -> None:
-    from amemgym_envs.amemgym.scenario import ScenarioError, save_scenarios
-    from amemgym_train.config.load import load_recipe
+    from amemgym_train.scenarios.generate import generate as generated
 
-    recipes = [word for word in arguments.words if "=" not in word]
-    if len(recipes) > 1:
-        raise UserError(f"generate takes one recipe, got {', '.join(recipes)}; overrides have the form dotted.key=value")
-    overrides = [word for word in arguments.words if "=" in word]
-    given = {key: getattr(arguments, flag) for flag, key in GENERATE_FLAGS.items() if getattr(arguments, flag) is not None}
-    overrides += [f"scenarios.{arguments.split}.{key}={value}" for key, value in given.items()]
-    config = getattr(load_recipe(recipes[0] if recipes else None, overrides).scenarios, arguments.split)
-    if config.data is not None:
-        raise UserError(f"scenarios.{arguments.split} are read from {config.data}: there is nothing to generate")
-    scenarios = config.build()
-    try:
-        save_scenarios(arguments.out, scenarios)
-    except ScenarioError as error:
-        raise UserError(str(error)) from error
-    print(f"{arguments.out}: {len(scenarios)} {'user' if len(scenarios) == 1 else 'users'}")
+    generated(arguments)
+
+
+def validate(arguments: argparse.Namespace) -> int:
+    from amemgym_train.scenarios.validate import validate as validated
+
+    return validated(arguments)
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
@@ -119,12 +104,26 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"amemgym-train {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    command = _command(commands, generate, "write users to a data file", "--out data.json --split test --users 4 --periods 3")
-    command.add_argument("words", nargs="*", metavar="RECIPE|KEY=VALUE", help="a recipe that holds the settings, and overrides")
-    command.add_argument("--out", required=True, help="data.json or data.json.gz to write")
-    command.add_argument("--split", default="train", choices=("train", "validation", "test"), help="(default: %(default)s)")
+    command = _command(commands, generate, "write users to a data file", "--preset base --users 20 --out data.json lang=zh")
+    command.add_argument("words", nargs="*", metavar="RECIPE|KEY=VALUE", help="a recipe with the settings; keys of the generator")
+    command.add_argument("--out", required=True, help="data.json or data.json.gz to write; a folder for --split all")
+    splits = ("train", "validation", "test", "all")
+    command.add_argument("--split", default="train", choices=splits, help="all: a file for each (default: %(default)s)")
     for flag, key in GENERATE_FLAGS.items():
-        command.add_argument(f"--{flag}", type=int, metavar="N", help=f"sets {key}")
+        kind = str if flag in ("preset", "lang", "difficulty", "personas") else int
+        command.add_argument(f"--{flag}", type=kind, metavar="N" if kind is int else "X", help=f"sets {key}")
+    command.add_argument("--workers", type=_positive, default=1, metavar="N", help="processes (default: %(default)s)")
+    _takes_model(command, "have this model write the users, by --base-url")
+    command.add_argument(
+        "--tries", type=_positive, default=20, metavar="N", help="for a text of the model (default: %(default)s)"
+    )
+    command.add_argument("--resamples", type=int, default=20, metavar="N", help="questions of a user replaced at most")
+
+    command = _command(commands, validate, "prove that data can be played, scored and trusted", "data.json --tokenizer smollm2")
+    command.add_argument("data", help="data file, or a folder with one per split")
+    command.add_argument("--tokenizer", metavar="MODEL", help="count tokens with it (default: an estimate from bytes)")
+    command.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    _takes_model(command, "have this model read back what no template wrote, by --base-url")
 
     command = _command(commands, evaluate, "score an agent", "recipes/configs/quickstart.yaml --split test --json")
     _takes_recipe(command, ("test", "validation"))
@@ -161,6 +160,27 @@ def _command(commands: Any, run: Callable[[argparse.Namespace], None], what: str
     command = commands.add_parser(name, help=what, description=what.capitalize() + ".", epilog=text, formatter_class=raw)
     command.set_defaults(run=run)
     return command
+
+
+def _takes_model(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("--model", metavar="NAME", help=what)
+    command.add_argument(
+        "--base-url", metavar="URL", help="of an OpenAI-compatible server, for instance http://127.0.0.1:8000/v1"
+    )
+    command.add_argument(
+        "--api-key-env", default="OPENAI_API_KEY", metavar="VAR", help="variable with the key (default: %(default)s)"
+    )
+    command.add_argument(
+        "--concurrency", type=_positive, default=8, metavar="N", help="requests at a time (default: %(default)s)"
+    )
+    command.add_argument("--price-in", type=float, metavar="X", help="per million tokens read, for the cost report")
+    command.add_argument("--price-out", type=float, metavar="X", help="per million tokens written")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of at least 1")
+    return int(text)
 
 
 def _takes_recipe(command: argparse.ArgumentParser, splits: tuple[str, ...]) -> None:

@@ -56,8 +56,8 @@ def _writes(recipe: Recipe) -> Iterator[Problem]:
     agent, train = recipe.agent, recipe.scenarios.train
     if agent.name != "awi" or agent.flush != "never" or train.data is not None:
         return
-    told = -(-train.num_variables // train.states_per_session) * train.rounds_init
-    changed = train.num_periods * -(-train.num_changes_per_period // train.changes_per_session) * train.rounds_update
+    told = -(-train.num_variables // train.states_per_session) * (train.rounds_init or 1)
+    changed = train.num_periods * -(-train.num_changes_per_period // train.changes_per_session) * (train.rounds_update or 1)
     messages, needed = 2 * (told + changed), agent.update_bsz + agent.local_length
     if messages < needed:
         problem = f"a first write needs update_bsz + local_length = {needed} messages, an episode to train on has {messages}"

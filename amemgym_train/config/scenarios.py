@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amemgym_envs.amemgym.generator import GeneratorConfig
     from amemgym_envs.amemgym.scenario import Scenario
 
-PLAYED = {"rounds_init", "rounds_update"}  # how a scenario is played; every other key says which scenarios
+PLAYED = {"rounds_init", "rounds_update"}  # also how a scenario is played; every other key says which scenarios
 FROM_FILE = {"data", "users"}
 ROLES: dict[str, dict[str, Any]] = {
     "train": {"split": "train", "phrasings": "train", "user_offset": 0},
@@ -26,8 +26,9 @@ ROLES: dict[str, dict[str, Any]] = {
 class ScenarioConfig(Section):
     """``data`` (a data.json, with ``users`` to choose ids from it) or the keys of the generator, never both.
 
-    ``rounds_init`` and ``rounds_update``: exchanges per session in the first period and in the later ones. The generator's keys
-    are those of ``amemgym_envs.amemgym.generator.GeneratorConfig`` and mean the same.
+    ``rounds_init`` and ``rounds_update``: exchanges per session in the first period and in the later ones (default: as the data
+    says it was made for, else 1). The generator's keys are those of ``amemgym_envs.amemgym.generator.GeneratorConfig`` and mean
+    the same; ``preset`` sets many of them at once, and keys of the public generator are taken under their own names too.
     """
 
     data: str | None = None
@@ -51,9 +52,36 @@ class ScenarioConfig(Section):
     user_offset: int = Field(0, ge=0)
     language: str = "en"
     pool: int = Field(0, ge=0)
+    disjoint: Literal["variables", "personas"] = "variables"
+    domains: list[str] = Field(default_factory=list)
+    personas: str = ""
+    num_choices_per_state: int = Field(4, ge=2)
+    difficulty: str | dict[str, float] = "direct"
+    noise_rounds: int = Field(0, ge=0)
+    target_tokens: int = Field(0, ge=0)
+    reply_tokens: int = Field(150, ge=0)
+    distractor_values: float = Field(0.0, ge=0, le=1)
+    contradictions: float = Field(0.0, ge=0, le=1)
 
-    rounds_init: int = Field(1, ge=1)
-    rounds_update: int = Field(1, ge=1)
+    preset: str | None = None
+    rounds_init: int | None = Field(None, ge=1)
+    rounds_update: int | None = Field(None, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_names(cls, section: Any) -> Any:
+        if not isinstance(section, dict):
+            return section
+        from amemgym_envs.amemgym.generator import PUBLIC_KEYS, preset
+
+        named = {}
+        for key, value in section.items():
+            own = PUBLIC_KEYS.get(key, key)
+            if own in named:
+                raise ValueError(f"{key} and {own} are the same setting: remove one")
+            named[own] = value
+        settings = preset(str(named["preset"])) if named.get("preset") is not None else {}
+        return settings | named
 
     @field_validator("start_date", mode="before")
     @classmethod
@@ -82,7 +110,8 @@ class ScenarioConfig(Section):
 
         if self.data is not None:
             raise ValueError(f"the scenarios come from {self.data}, not from the generator")
-        return GeneratorConfig(**self.model_dump(exclude=PLAYED | FROM_FILE))
+        settings = self.model_dump(exclude=PLAYED | FROM_FILE | {"preset"})
+        return GeneratorConfig(**settings, rounds_init=self.rounds_init or 1, rounds_update=self.rounds_update or 1)
 
     def build(self) -> list[Scenario]:
         """The scenarios, in the order of their file or generator.

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -60,3 +60,25 @@ def _bar(label: str, total: int) -> Iterator[Progress]:
                 bar.advance(task)
 
         yield Shown()
+
+
+@contextmanager
+def counted(label: str, total: int | None, noun: str) -> Iterator[Callable[[int], None]]:
+    """A function that takes how many of ``total`` (None: unknown) are done; a bar where a person watches, else nothing."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich import progress as rich_progress
+    from rich.console import Console
+
+    columns = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn(noun),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TimeRemainingColumn(),
+    )
+    with rich_progress.Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -26,7 +26,7 @@ def test_worked_examples_are_turns_of_their_own_with_strict_replies():
 
 
 def test_no_example_gives_away_a_value_of_the_generator():
-    from amemgym_envs.amemgym.templates import wording
+    from amemgym_envs.amemgym.languages import wording
 
     texts = {str(file): file.read_text() for folder in SETS.values() for file in folder.glob("*.txt")}
     assert len(texts) == len(SETS) * len(PLACEHOLDERS)

@@ -3,17 +3,35 @@ import dataclasses
 import pytest
 from pydantic import ValidationError
 
-from amemgym_envs.amemgym.generator import GeneratorConfig
+from amemgym_envs.amemgym.generator import GeneratorConfig, preset, presets
 from amemgym_envs.amemgym.scenario import save_scenarios
-from amemgym_train.config.scenarios import FROM_FILE, PLAYED, ScenarioConfig, ScenariosConfig
+from amemgym_train.config.scenarios import FROM_FILE, ScenarioConfig, ScenariosConfig
 from amemgym_train.errors import UserError
 
 SMALL = {"num_users": 2, "num_variables": 4, "num_questions": 3, "num_periods": 1, "num_changes_per_period": 1}
 
 
 def test_keys_mirror_the_generator():
-    ours = set(ScenarioConfig.model_fields) - PLAYED - FROM_FILE
+    ours = set(ScenarioConfig.model_fields) - FROM_FILE - {"preset"}
     assert ours == {field.name for field in dataclasses.fields(GeneratorConfig)}
+
+
+def test_a_preset_is_complete_and_gives_way_to_keys_beside_it():
+    """No setting of a preset may depend on which of the two classes' defaults stands behind it."""
+    for name in presets():
+        recipe, plain = ScenarioConfig(preset=name, seed=3).generator(), GeneratorConfig(**preset(name), seed=3)
+        assert recipe == plain
+    assert ScenarioConfig(preset="base", num_users=3).num_users == 3
+    with pytest.raises(ValidationError, match="preset is 'bass', expected one of tiny, quickstart, base, extra"):
+        ScenarioConfig(preset="bass")
+
+
+def test_keys_of_the_public_generator_are_understood():
+    public = {"num_user_profiles": 3, "min_state_variants": 5, "num_rounds_init": 2, "num_rounds_update": 3, "lang": "en"}
+    config = ScenarioConfig(**public)
+    assert (config.num_users, config.num_choices, config.rounds_init, config.rounds_update) == (3, 5, 2, 3)
+    with pytest.raises(ValidationError, match="lang and language are the same setting: remove one"):
+        ScenarioConfig(language="en", lang="en")
 
 
 def test_each_role_has_its_own_variables_phrasings_and_users():

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from amemgym_envs.amemgym.dates import add_months, session_times, window
+from amemgym_envs.amemgym.generator.dates import add_months, session_times, window
 
 
 @pytest.mark.parametrize(

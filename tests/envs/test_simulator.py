@@ -2,9 +2,9 @@
 
 import pytest
 
+from amemgym_envs.amemgym.languages import wording
 from amemgym_envs.amemgym.scenario import ScenarioError
 from amemgym_envs.amemgym.simulator import ScriptedUser
-from amemgym_envs.amemgym.templates import wording
 
 
 def follow_ups(user: ScriptedUser, rounds: int = 14) -> list[str]:

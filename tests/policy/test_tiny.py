@@ -8,8 +8,8 @@ import torch
 
 from amemgym_envs.amemgym.environment import AMemGymEnv
 from amemgym_envs.amemgym.generator import GeneratorConfig, generate
+from amemgym_envs.amemgym.languages import wording
 from amemgym_envs.amemgym.scenario import ScenarioError
-from amemgym_envs.amemgym.templates import wording
 from amemgym_train.agents import build_agent
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.load import load_recipe

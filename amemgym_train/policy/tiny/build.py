@@ -39,32 +39,23 @@ class Build:
 
     def demonstrated(self) -> ScenarioConfig:
         """The users whose demonstrations are learned: training variables and training phrasings only."""
-        return ScenarioConfig(
-            num_users=self.users,
-            user_offset=self.first_user,
-            pool=12,
-            num_variables=6,
-            num_questions=4,
-            num_periods=2,
-            num_changes_per_period=2,
-            states_per_session=1,
-        )
+        return ScenarioConfig(preset="quickstart", num_users=self.users, user_offset=self.first_user)
 
     def watched(self) -> ScenarioConfig:
         """The next users, who are not learned from."""
-        return self.demonstrated().model_copy(
-            update={"num_users": self.held_back, "user_offset": self.first_user + self.users}
-        )
+        return self.demonstrated().model_copy(update={"num_users": self.held_back, "user_offset": self.first_user + self.users})
 
 
 def fingerprint(build: Build) -> str:
-    """12 hex digits over the constants, the templates, the prompts and this package's source."""
-    from amemgym_envs.amemgym.templates import FOLDER as TEMPLATES
+    """12 hex digits over the constants, the texts, the prompts and this package's source."""
+    from amemgym_envs.amemgym.languages import wording
+    from amemgym_train.policy.tiny.tokenizer import texts_of
 
     prompts = load_prompts(build.agent().prompts)
-    told = (asdict(build), build.agent(), build.demonstrated(), build.watched(), sorted(prompts.items()))
+    texts = list(texts_of(wording(), prompts.values()))
+    told = (asdict(build), build.agent(), build.demonstrated(), build.watched(), sorted(prompts.items()), texts)
     digest = hashlib.sha256(repr(told).encode())
-    for file in (TEMPLATES / "en.yaml", *sorted(Path(__file__).parent.glob("*.py"))):
+    for file in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(file.name.encode() + file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -100,7 +91,7 @@ def build_model(build: Build) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from amemgym_envs.amemgym.templates import wording
+    from amemgym_envs.amemgym.languages import wording
     from amemgym_train.policy.tiny.demonstrations import demonstrations, recall_drill
     from amemgym_train.policy.tiny.tokenizer import build_tokenizer, texts_of
     from amemgym_train.policy.tiny.warmstart import WarmStart

@@ -15,7 +15,7 @@ from amemgym_train.agents.base import ACKNOWLEDGEMENT
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-    from amemgym_envs.amemgym.templates import Wording
+    from amemgym_envs.amemgym.languages import Wording
     from amemgym_train.agents.templates import Prompt
 
 PAD, UNKNOWN, END = "<|pad|>", "<|unknown|>", "<|end|>"
@@ -33,7 +33,10 @@ FRAME = ("[Current Time: ]", "User: Assistant: ", '{"answer": }')
 
 
 def texts_of(wording: "Wording", prompts: "Iterable[Prompt]") -> Iterator[str]:
-    """Every text that the model may meet, of held-out phrasings too: it cannot read a word that is not in its vocabulary."""
+    """Every text that the model may meet, of held-out phrasings too: it cannot read a word that is not in its vocabulary.
+
+    It is spoken to directly: sentences that only imply a value, and off-topic talk, are beyond a model of this size.
+    """
     yield from (*FRAME, ACKNOWLEDGEMENT)
     for prompt in prompts:
         yield from (prompt.instruction, prompt.body, *prompt.examples)

@@ -1,7 +1,8 @@
 """What must hold between the fields of a scenario for its episodes to be playable and scorable."""
 
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from amemgym_envs.amemgym.errors import ScenarioError
 from amemgym_envs.amemgym.node import shown
@@ -10,14 +11,23 @@ from amemgym_envs.amemgym.records import Scenario
 CHOICE_TYPES: tuple[str, ...] = ("experience", "random")
 
 
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong: the item, the field, the period if it is about one, and what was found and expected."""
+
+    item: str
+    field: str
+    problem: str
+    period: int | None = None
+
+    def __str__(self) -> str:
+        return f"item {self.item}, field {self.field}: {self.problem}"
+
+
 def check(scenario: Scenario) -> None:
     """ScenarioError unless every value is in the schema, updates follow from states, and every cell has one golden choice."""
-    _check_states(scenario)
-    _check_updates(scenario)
-    _check_questions(scenario)
-    for period in range(len(scenario.periods)):
-        for question in range(len(scenario.questions)):
-            scenario.golden(period, question)
+    for fault in faults(scenario):
+        raise ScenarioError(str(fault))
 
 
 def check_all(scenarios: Iterable[Scenario]) -> None:
@@ -26,65 +36,91 @@ def check_all(scenarios: Iterable[Scenario]) -> None:
     for scenario in scenarios:
         check(scenario)
         if scenario.id in seen:
-            _fail(scenario, "id", scenario.id, "an id that no other item has")
+            raise ScenarioError(str(fault(scenario, "id", scenario.id, "an id that no other item has")))
         seen.add(scenario.id)
 
 
-def _fail(scenario: Scenario, path: str, got: Any, expected: str) -> NoReturn:
-    raise ScenarioError(f"item {scenario.id}, field {path}: got {shown(got)}, expected {expected}")
+def faults(scenario: Scenario) -> Iterator[Fault]:
+    """Everything that ``check`` would refuse, in the order of the file."""
+    yield from _origin_faults(scenario)
+    yield from _state_faults(scenario)
+    yield from _update_faults(scenario)
+    yield from _question_faults(scenario)
+    yield from _golden_faults(scenario)
+
+
+def fault(scenario: Scenario, field: str, got: Any, expected: str, period: int | None = None) -> Fault:
+    return Fault(scenario.id, field, f"got {shown(got)}, expected {expected}", period)
 
 
 def _known(scenario: Scenario) -> str:
     return f"an info type of state_schema ({', '.join(scenario.state_schema)})"
 
 
-def _check_value(scenario: Scenario, path: str, name: str, value: str) -> None:
+def _value_faults(scenario: Scenario, path: str, name: str, value: str, period: int | None = None) -> Iterator[Fault]:
     if name not in scenario.state_schema:
-        _fail(scenario, path, name, _known(scenario))
-    if value not in scenario.state_schema[name]:
-        _fail(scenario, f"{path}.{name}", value, f"one of {scenario.state_schema[name]}")
+        yield fault(scenario, path, name, _known(scenario), period)
+    elif value not in scenario.state_schema[name]:
+        yield fault(scenario, f"{path}.{name}", value, f"one of {scenario.state_schema[name]}", period)
 
 
-def _check_states(scenario: Scenario) -> None:
+def _origin_faults(scenario: Scenario) -> Iterator[Fault]:
+    for name in ("rounds_init", "rounds_update", "reply_tokens"):
+        value = scenario.origin.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < (name != "reply_tokens"):
+            yield fault(scenario, f"generator.{name}", value, "a whole number")
+
+
+def _state_faults(scenario: Scenario) -> Iterator[Fault]:
     for name, values in scenario.state_schema.items():
         if len(set(values)) != len(values):
-            _fail(scenario, f"state_schema.{name}", values, "distinct values")
+            yield fault(scenario, f"state_schema.{name}", values, "distinct values")
     for p, period in enumerate(scenario.periods):
         for name in scenario.state_schema:
             if name not in period.state:
-                _fail(scenario, f"periods[{p}].state", sorted(period.state), f"an object with {name!r}")
+                yield fault(scenario, f"periods[{p}].state", sorted(period.state), f"an object with {name!r}", p)
         for name, value in period.state.items():
-            _check_value(scenario, f"periods[{p}].state", name, value)
+            yield from _value_faults(scenario, f"periods[{p}].state", name, value, p)
         for s, session in enumerate(period.sessions):
             for name, value in session.exposed_states.items():
-                _check_value(scenario, f"periods[{p}].sessions[{s}].exposed_states", name, value)
+                yield from _value_faults(scenario, f"periods[{p}].sessions[{s}].exposed_states", name, value, p)
 
 
-def _check_updates(scenario: Scenario) -> None:
+def _update_faults(scenario: Scenario) -> Iterator[Fault]:
     previous: dict[str, str] = {}
     for p, period in enumerate(scenario.periods):
         path = f"periods[{p}].updates"
         for name, update in period.updates.items():
-            _check_value(scenario, path, name, update["new"] or "")
+            yield from _value_faults(scenario, path, name, update["new"] or "", p)
         for name, value in period.state.items():
             old = previous.get(name)
             expected = {"old": old, "new": value}
             if (value != old or name in period.updates) and period.updates.get(name) != expected:
-                _fail(scenario, f"{path}.{name}", period.updates.get(name), f"{expected}, as the states say")
+                yield fault(scenario, f"{path}.{name}", period.updates.get(name), f"{expected}, as the states say", p)
         previous = period.state
 
 
-def _check_questions(scenario: Scenario) -> None:
+def _question_faults(scenario: Scenario) -> Iterator[Fault]:
     for q, question in enumerate(scenario.questions):
         required = question.required_info  # may name a type twice: the public generator merges near-duplicates
         for name in required:
             if name not in scenario.state_schema:
-                _fail(scenario, f"qas[{q}].required_info", name, _known(scenario))
+                yield fault(scenario, f"qas[{q}].required_info", name, _known(scenario))
         for c, choice in enumerate(question.answer_choices):
             path = f"qas[{q}].answer_choices[{c}]"
             if len(choice.state) != len(required):
-                _fail(scenario, f"{path}.state", choice.state, f"{len(required)} values, one for each of {required}")
-            for name, value in zip(required, choice.state, strict=True):
-                _check_value(scenario, f"{path}.state", name, value)
+                yield fault(scenario, f"{path}.state", choice.state, f"{len(required)} values, one for each of {required}")
+            for name, value in zip(required, choice.state, strict=False):
+                yield from _value_faults(scenario, f"{path}.state", name, value)
             if choice.type not in CHOICE_TYPES:
-                _fail(scenario, f"{path}.type", choice.type, f"one of {', '.join(CHOICE_TYPES)}")
+                yield fault(scenario, f"{path}.type", choice.type, f"one of {', '.join(CHOICE_TYPES)}")
+
+
+def _golden_faults(scenario: Scenario) -> Iterator[Fault]:
+    for p, period in enumerate(scenario.periods):
+        for q, question in enumerate(scenario.questions):
+            found = len(scenario.fitting(p, q))
+            if found != 1 and set(question.required_info) <= set(period.state):  # else said above
+                target = [period.state[name] for name in question.required_info]
+                problem = f"{found} choices have the state {target} of period {p}, expected exactly 1"
+                yield Fault(scenario.id, f"qas[{q}].answer_choices", problem, p)

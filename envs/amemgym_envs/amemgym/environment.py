@@ -10,23 +10,12 @@ from typing import Any, ClassVar
 
 from amemgym_envs.amemgym.consistency import check_all
 from amemgym_envs.amemgym.generator import GeneratorConfig, generate
+from amemgym_envs.amemgym.languages import wording
 from amemgym_envs.amemgym.records import Question, Scenario
 from amemgym_envs.amemgym.replies import parse_answer, parse_probe
 from amemgym_envs.amemgym.simulator import ScriptedUser
 from amemgym_envs.core import EnvCard, TextEnv
 
-INSTRUCTIONS = {
-    "session": "You are the personal assistant of one user and will talk with them over a long time. Reply to their message.",
-    "question": (
-        "The user asks you for advice. Choose the option that fits what is true for this user now. "
-        'Reply with JSON only: {"answer": <number of the option>}.'
-    ),
-    "probe": (
-        "For each topic below, choose the allowed value that is true for this user now. "
-        'Reply with JSON only: {"<topic>": "<value>", ...}.'
-    ),
-    "end": "The episode is over.",
-}
 # A small set for a first look; recipes generate or load their own.
 DEMO = GeneratorConfig(num_users=4, num_variables=6, num_periods=2, num_questions=4, num_changes_per_period=2)
 
@@ -52,8 +41,9 @@ def timeline(scenario: Scenario, rounds_init: int, rounds_update: int, probes: b
     """All steps of an episode, in order."""
     steps = []
     for p, period in enumerate(scenario.periods):
-        rounds = rounds_update if p else rounds_init
-        steps += [Step("session", p, s, r, rounds) for s in range(len(period.sessions)) for r in range(rounds)]
+        for s, session in enumerate(period.sessions):
+            rounds = (rounds_update if p else rounds_init) + len(session.off_topic)
+            steps += [Step("session", p, s, r, rounds) for r in range(rounds)]
         steps += [Step("question", p, q) for q in range(len(scenario.questions))]
         steps += [Step("probe", p, q) for q in range(len(scenario.questions)) if probes]
     return steps
@@ -62,7 +52,8 @@ def timeline(scenario: Scenario, rounds_init: int, rounds_update: int, probes: b
 class AMemGymEnv(TextEnv):
     """Long conversations whose facts change, and questions that depend on them. A task is a scenario id.
 
-    ``rounds_init`` and ``rounds_update``: user messages per session in the initial and in later periods, the opening included.
+    ``rounds_init`` and ``rounds_update``: user messages per session in the initial and in later periods, the opening included;
+    None: as the scenario was made for, or 1. A session's own off-topic messages come on top.
     ``probes``: after a period's questions, ask for the states behind each of them, which diagnosis needs. Reward: 1 for a right
     answer to a question, else 0. ``scenario`` is the one being played. ValueError for impossible arguments.
     """
@@ -80,13 +71,17 @@ class AMemGymEnv(TextEnv):
     )
 
     def __init__(
-        self, scenarios: list[Scenario] | None = None, rounds_init: int = 1, rounds_update: int = 1, probes: bool = True
+        self,
+        scenarios: list[Scenario] | None = None,
+        rounds_init: int | None = None,
+        rounds_update: int | None = None,
+        probes: bool = True,
     ) -> None:
         super().__init__()
         if scenarios is not None and not scenarios:
             raise ValueError("AMemGymEnv: got an empty list of scenarios, expected at least one (or None for the demo set)")
         for name, value in (("rounds_init", rounds_init), ("rounds_update", rounds_update)):
-            if value < 1:
+            if value is not None and value < 1:
                 raise ValueError(f"AMemGymEnv: {name} is {value}, expected at least 1 (the opening is a round)")
         scenarios = generate(DEMO) if scenarios is None else scenarios
         check_all(scenarios)
@@ -104,7 +99,7 @@ class AMemGymEnv(TextEnv):
         super().reset(seed=seed)
         self.scenario = self._scenarios[self.choose_task(options)]
         self.user = ScriptedUser(self.scenario, int(self.np_random.integers(2**31)) if seed is None else seed)
-        self._steps = timeline(self.scenario, self.rounds_init, self.rounds_update, self.probes)
+        self._steps = timeline(self.scenario, self._rounds("rounds_init"), self._rounds("rounds_update"), self.probes)
         self._at = 0
         self._right = []
         return self._observation(), self._info(scored=None)
@@ -117,6 +112,9 @@ class AMemGymEnv(TextEnv):
         right = scored is not None and scored["kind"] == "answer" and scored["response"] == scored["golden"]
         self._at += 1
         return self._observation(), float(right), self._at == len(self._steps), False, self._info(scored)
+
+    def _rounds(self, name: str) -> int:
+        return getattr(self, name) or self.scenario.origin.get(name) or 1
 
     def _score(self, step: Step, action: str) -> dict[str, Any] | None:
         if step.kind == "question":
@@ -161,7 +159,7 @@ class AMemGymEnv(TextEnv):
             "ephemeral": step.kind in ("question", "probe"),
             "period": step.period,
             "period_end": not ended and (self._at + 1 == len(self._steps) or self._steps[self._at + 1].period != step.period),
-            "instruction": INSTRUCTIONS[step.kind],
+            "instruction": wording(self.scenario.language).instructions[step.kind],
             "scored": scored,
             "score": sum(self._right) / len(self._right) if self._right else 0.0,
             "success": all(self._right) if ended else None,

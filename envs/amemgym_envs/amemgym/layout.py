@@ -8,6 +8,8 @@ from amemgym_envs.amemgym.records import Choice, Period, Question, Scenario, Ses
 
 def _session(node: Node) -> Session:
     f, extra = node.fields("event", "exposed_states", "query", "messages", "session_time")
+    if "off_topic" in extra:  # a key of ours, played by the simulated user
+        Node(extra["off_topic"], node.item, f"{node.path}.off_topic").texts()
     return Session(
         event=f["event"].optional_text(),
         exposed_states=f["exposed_states"].assignment(),

@@ -19,6 +19,11 @@ class Session:
     session_time: str
     extra: Extra = field(default_factory=dict)
 
+    @property
+    def off_topic(self) -> list[str]:
+        """Messages of the user after the opening that tell nothing (extra key ``off_topic``)."""
+        return list(self.extra.get("off_topic", []))
+
 
 @dataclass
 class Period:
@@ -64,19 +69,34 @@ class Scenario:
     questions: list[Question]
     extra: Extra = field(default_factory=dict)
 
+    @property
+    def origin(self) -> Extra:
+        """What the item says about its making (extra key ``generator``): writer, language, rounds; empty for public data."""
+        found = self.extra.get("generator", {})
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def language(self) -> str:
+        return str(self.origin.get("language", "en"))
+
     def required_state(self, period: int, question: int) -> dict[str, str]:
         """The true values of what the question requires, at the end of ``period``."""
         state = self.periods[period].state
         return {name: state[name] for name in self.questions[question].required_info}
 
+    def fitting(self, period: int, question: int) -> list[int]:
+        """The 0-based choices whose state holds at the end of ``period``: one of them in a sound scenario."""
+        asked, state = self.questions[question], self.periods[period].state
+        target = [state.get(name) for name in asked.required_info]  # not required_state: a type may be required twice
+        return [i for i, choice in enumerate(asked.answer_choices) if choice.state == target]
+
     def golden(self, period: int, question: int) -> int:
-        """The 0-based choice whose state holds at the end of ``period``; ScenarioError when none or several do."""
-        required, state = self.questions[question].required_info, self.periods[period].state
-        target = [state[name] for name in required]  # not required_state: a type may be required twice
-        found = [i for i, choice in enumerate(self.questions[question].answer_choices) if choice.state == target]
+        """The one choice whose state holds at the end of ``period``; ScenarioError when none or several do."""
+        found = self.fitting(period, question)
         if len(found) != 1:
+            state = list(self.required_state(period, question).values())
             raise ScenarioError(
-                f"item {self.id}, field qas[{question}].answer_choices: {len(found)} choices have the state {target} of "
+                f"item {self.id}, field qas[{question}].answer_choices: {len(found)} choices have the state {state} of "
                 f"period {period}, expected exactly 1"
             )
         return found[0]

@@ -1,32 +1,29 @@
 """The scripted user: opens each session with the scenario's words and then keeps the talk going without revealing anything."""
 
-import re
 from random import Random
 
 from amemgym_envs.amemgym.errors import ScenarioError
+from amemgym_envs.amemgym.languages import wording
+from amemgym_envs.amemgym.languages.words import mentions
 from amemgym_envs.amemgym.records import Scenario
-from amemgym_envs.amemgym.templates import wording
-
-
-def _mentions(text: str, phrase: str) -> bool:
-    """Whether ``phrase`` stands in ``text`` as whole words; case does not matter, underscores separate words."""
-    inner, outer = (" ".join(re.findall(r"[^\W_]+", t.casefold())) for t in (phrase, text))
-    return bool(inner) and f" {inner} " in f" {outer} "
 
 
 class ScriptedUser:
-    """A user without an LLM. Its words are fixed by the scenario and the seed, whatever the agent replies."""
+    """A user without an LLM. Its words are fixed by the scenario and the seed, whatever the agent replies.
 
-    def __init__(self, scenario: Scenario, seed: int, language: str = "en") -> None:
+    It speaks the scenario's language; a session's own off-topic messages come before follow-ups.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
         self.seed = seed
         tracked = [*scenario.state_schema, *(value for values in scenario.state_schema.values() for value in values)]
         # A schema may hold an everyday word ("simple"); a follow-up with that word would look like a statement about it.
-        self._follow_ups = [text for text in wording(language).follow_ups if not any(_mentions(text, t) for t in tracked)]
+        self._follow_ups = [text for text in wording(scenario.language).follow_ups if not any(mentions(text, t) for t in tracked)]
         if not self._follow_ups:
             raise ScenarioError(
-                f"item {scenario.id}, field state_schema: its words occur in every follow-up of templates/{language}.yaml; "
-                "add a neutral one there"
+                f"item {scenario.id}, field state_schema: its words occur in every follow-up of language {scenario.language!r}; "
+                "add a neutral one to its talk.yaml"
             )
 
     def opening(self, period: int, session: int) -> str:
@@ -38,5 +35,9 @@ class ScriptedUser:
         """The user's message of round 1, 2, ... (round 0 is the opening), another one each round until the words run out."""
         if round < 1:
             raise ValueError(f"follow_up of round {round}: follow-ups count from 1, the opening is round 0")
+        off_topic = self.scenario.periods[period].sessions[session].off_topic
+        if round <= len(off_topic):
+            return off_topic[round - 1]
+        round -= len(off_topic)
         order = Random(f"{self.seed}/{self.scenario.id}/{period}/{session}").sample(self._follow_ups, len(self._follow_ups))
         return order[(round - 1) % len(order)]

@@ -1,0 +1,100 @@
+"""Every reason to refuse a generator setting, each naming the setting, its value and what it could be."""
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from amemgym_envs.amemgym.languages import DIRECTNESS, PHRASINGS, SPLITS
+
+if TYPE_CHECKING:
+    from amemgym_envs.amemgym.generator.config import GeneratorConfig
+
+DISJOINT: tuple[str, ...] = ("variables", "personas")
+_LEAST = {
+    "num_users": 1,
+    "num_variables": 1,
+    "num_periods": 0,
+    "num_questions": 1,
+    "num_states_per_question": 1,
+    "num_changes_per_period": 1,
+    "max_changes_per_state": 1,
+    "num_choices": 2,
+    "num_choices_per_state": 2,
+    "states_per_session": 1,
+    "changes_per_session": 1,
+    "num_months_per_period": 1,
+    "user_offset": 0,
+    "pool": 0,
+    "rounds_init": 1,
+    "rounds_update": 1,
+    "noise_rounds": 0,
+    "target_tokens": 0,
+    "reply_tokens": 0,
+}
+_SHARES = ("distractor_values", "contradictions")
+
+
+def check_limits(config: "GeneratorConfig") -> None:
+    """ScenarioError unless users can be generated with ``config``."""
+    _check_ranges(config)
+    _check_difficulty(config)
+    _check_wording(config)
+    _check_room(config)
+    _check_calendar(config)
+
+
+def _check_ranges(config: "GeneratorConfig") -> None:
+    for name, least in _LEAST.items():
+        if getattr(config, name) < least:
+            config.fail(name, f"at least {least}")
+    for name in _SHARES:
+        if not 0 <= getattr(config, name) <= 1:
+            config.fail(name, "a share from 0 to 1")
+    for name, known in (("phrasings", PHRASINGS), ("disjoint", DISJOINT), ("split", (*SPLITS, "all"))):
+        if getattr(config, name) not in known:
+            config.fail(name, f"one of {', '.join(known)}")
+
+
+def _check_difficulty(config: "GeneratorConfig") -> None:
+    given = config.difficulty
+    known = f"one of {', '.join(DIRECTNESS)}, mixed, or weights of the first three of which none is negative and one is not 0"
+    if isinstance(given, str):
+        if given not in (*DIRECTNESS, "mixed"):
+            config.fail("difficulty", known)
+    elif set(given) - set(DIRECTNESS) or min(given.values(), default=0) < 0 or not sum(given.values()):
+        config.fail("difficulty", known)
+
+
+def _check_wording(config: "GeneratorConfig") -> None:
+    domains = list(dict.fromkeys(v.domain for v in config.words.variables))
+    if set(config.domains) - set(domains):
+        config.fail("domains", f"some of {', '.join(domains)}")
+    variables = config.available()
+    where = f"split {config.split!r}" if config.disjoint == "variables" else f"language {config.language!r}"
+    if config.num_variables > len(variables):
+        config.fail("num_variables", f"at most {len(variables)}, the number of variables in {where}")
+    if config.pool and not config.num_variables <= config.pool <= len(variables):
+        span = f"num_variables ({config.num_variables}) to {len(variables)}"
+        config.fail("pool", f"0, or {span}, the variables in {where}")
+    if config.num_choices_per_state > (most := min(len(v.values) for v in variables)):
+        config.fail("num_choices_per_state", f"at most {most}, the values that each variable has")
+
+
+def _check_room(config: "GeneratorConfig") -> None:
+    states, variables = config.num_states_per_question, config.num_variables
+    if states > variables:
+        config.fail("num_states_per_question", f"at most num_variables ({variables})")
+    if (slots := config.num_questions * states) < variables:
+        config.fail("num_variables", f"at most num_questions * num_states_per_question ({slots}), so that each is asked")
+    if config.num_changes_per_period > variables:
+        config.fail("num_changes_per_period", f"at most num_variables ({variables})")
+    if config.num_choices > (combinations := config.num_choices_per_state**states):
+        config.fail("num_choices", f"at most {combinations}, the combinations of {states} states")
+
+
+def _check_calendar(config: "GeneratorConfig") -> None:
+    try:
+        start = date.fromisoformat(config.start_date)
+    except ValueError:
+        config.fail("start_date", "a date like 2020-10-01")
+    if start.year + (config.num_periods + 1) * config.num_months_per_period // 12 >= date.max.year:
+        config.fail("num_months_per_period", f"a life that ends before the year {date.max.year}")

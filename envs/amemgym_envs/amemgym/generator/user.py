@@ -1,0 +1,115 @@
+"""One generated user, put together from its schema, life, questions and sessions.
+
+Every draw comes from a stream named by (seed, user, purpose), so a user is the same whatever the number of users.
+
+Each question's choices are, as far as ``num_choices`` allows, the full grid of the values that its states may take ("pools").
+No choice then stands out by its make-up: whoever remembers no state guesses among all, whoever remembers one of two among half.
+"""
+
+from datetime import date
+from typing import Any
+
+from amemgym_envs.amemgym.consistency import check
+from amemgym_envs.amemgym.generator.config import GeneratorConfig
+from amemgym_envs.amemgym.generator.dates import window
+from amemgym_envs.amemgym.generator.filling import fill
+from amemgym_envs.amemgym.generator.life import State, combinations_lived, draw_life, draw_pools, draw_required
+from amemgym_envs.amemgym.generator.personas import persona
+from amemgym_envs.amemgym.generator.questions import build_question
+from amemgym_envs.amemgym.generator.telling import Teller
+from amemgym_envs.amemgym.languages import Variable, phrased
+from amemgym_envs.amemgym.records import Period, Question, Scenario
+
+
+def generate(config: GeneratorConfig) -> list[Scenario]:
+    """``config.num_users`` checked scenarios; ScenarioError when the settings leave no room for the changes asked for."""
+    return [generate_user(config, config.user_offset + i) for i in range(config.num_users)]
+
+
+def generate_user(config: GeneratorConfig, user: int) -> Scenario:
+    """User number ``user``, whatever ``num_users`` and ``user_offset`` are."""
+    rng = config.stream(user, "schema")
+    variables = {v.name: v for v in rng.sample(config.variables(), config.num_variables)}
+    schema = {name: rng.sample(v.values, config.num_choices_per_state) for name, v in variables.items()}
+    required = draw_required(list(schema), config.num_questions, config.num_states_per_question, rng)
+    pools = draw_pools(schema, required, config.num_choices, rng)
+    states = draw_life(
+        pools,
+        required,
+        choices=config.num_choices,
+        periods=config.num_periods,
+        changes=config.num_changes_per_period,
+        max_changes=config.max_changes_per_state,
+        rng=config.stream(user, "life"),
+    )
+    profile = persona(config, user)
+    periods = _periods(config, user, states, Teller(config, user, variables, schema, profile["name"]))
+    questions = _questions(config, user, required, variables, schema, pools, states)
+    scenario = Scenario(profile["uuid"], config.start_date, profile, schema, periods, questions, {"generator": _origin(config)})
+    check(scenario)
+    return scenario
+
+
+def _origin(config: GeneratorConfig) -> dict[str, Any]:
+    """What a reader of the file needs to play and to validate it."""
+    return {
+        "writer": "templates",
+        "language": config.language,
+        "split": config.split,
+        "disjoint": config.disjoint,
+        "rounds_init": config.rounds_init,
+        "rounds_update": config.rounds_update,
+        "reply_tokens": config.reply_tokens,
+    }
+
+
+def _questions(
+    config: GeneratorConfig,
+    user: int,
+    required: list[list[str]],
+    variables: dict[str, Variable],
+    schema: dict[str, list[str]],
+    pools: dict[str, list[str]],
+    states: list[State],
+) -> list[Question]:
+    rng = config.stream(user, "questions")
+    return [
+        build_question(
+            [variables[n] for n in names],
+            [pools[n] for n in names],
+            [[value for value in variables[n].values if value in schema[n]] for n in names],
+            combinations_lived(states, names),
+            config.num_choices,
+            phrased(config.words.questions, config.phrasings),
+            config.words,
+            rng,
+        )
+        for names in required
+    ]
+
+
+def _periods(config: GeneratorConfig, user: int, states: list[State], teller: Teller) -> list[Period]:
+    windows = [window(date.fromisoformat(config.start_date), config.num_months_per_period, p) for p in range(len(states))]
+    told = [teller.tell(p, states, *windows[p]) for p in range(len(states))]
+    filling = fill(config, user, told, windows)
+    events = config.stream(user, "summaries")
+    counts = dict.fromkeys(states[0], 0)
+    periods: list[Period] = []
+    for p, state in enumerate(states):
+        before: dict[str, str | None] = {**states[p - 1]} if p else dict.fromkeys(state)
+        changed = [name for name, value in state.items() if value != before[name]]
+        for name in changed if p else ():
+            counts[name] += 1
+        begin, end = windows[p]
+        periods.append(
+            Period(
+                period_start=begin.isoformat() if begin else None,
+                period_end=end.isoformat(),
+                period_summary=teller.summary(changed, events) if p else None,
+                sessions=sorted(told[p] + filling[p], key=lambda session: session.session_time),
+                state=dict(state),
+                updates={name: {"old": before[name], "new": state[name]} for name in changed},
+                update_cnts=dict(counts),
+            )
+        )
+    return periods
