@@ -52,7 +52,7 @@ def fingerprint(build: Build) -> str:
     from amemgym_train.policy.tiny.tokenizer import texts_of
 
     prompts = load_prompts(build.agent().prompts)
-    texts = list(texts_of(wording(), prompts.values()))
+    texts = list(texts_of(wording(), prompts.values(), build.demonstrated().domains))
     told = (asdict(build), build.agent(), build.demonstrated(), build.watched(), sorted(prompts.items()), texts)
     digest = hashlib.sha256(repr(told).encode())
     for file in sorted(Path(__file__).parent.glob("*.py")):
@@ -97,7 +97,7 @@ def build_model(build: Build) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase
     from amemgym_train.policy.tiny.warmstart import WarmStart
 
     agent = build.agent()
-    tokenizer = build_tokenizer(texts_of(wording(), load_prompts(agent.prompts).values()))
+    tokenizer = build_tokenizer(texts_of(wording(), load_prompts(agent.prompts).values(), build.demonstrated().domains))
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=build.hidden_size,

@@ -28,22 +28,25 @@ CHAT_TEMPLATE = (
 )
 JSON_GLUE = ('{"', '": "', '", "', '"}', '": ["', '"], "', '"]}', '":')
 OPENERS = r' "\n\[{('  # inside a character class: what a marked word may follow without swallowing a space
+FOLLOW_UPS = 12  # of the language pack's; sessions of the quickstart have one round, in which none is said
 # What frames the templates' sentences: the simulator's time, the transcript's speakers, the oracle's replies.
 FRAME = ("[Current Time: ]", "User: Assistant: ", '{"answer": }')
 
 
-def texts_of(wording: "Wording", prompts: "Iterable[Prompt]") -> Iterator[str]:
+def texts_of(wording: "Wording", prompts: "Iterable[Prompt]", domains: "Iterable[str]") -> Iterator[str]:
     """Every text that the model may meet, of held-out phrasings too: it cannot read a word that is not in its vocabulary.
 
-    It is spoken to directly: sentences that only imply a value, and off-topic talk, are beyond a model of this size.
+    It is spoken to directly, about ``domains``: sentences that only imply a value, and off-topic talk, are beyond a model of this
+    size. What else a language pack has is left out, so that a pack may grow and the model, with its figures, stays the same.
     """
     yield from (*FRAME, ACKNOWLEDGEMENT)
     for prompt in prompts:
         yield from (prompt.instruction, prompt.body, *prompt.examples)
-    yield from (*wording.openers, *wording.news_openers, *wording.follow_ups, *wording.questions)
+    yield from (*wording.openers, *wording.news_openers, *wording.follow_ups[:FOLLOW_UPS], *wording.questions)
     for variable in wording.variables:
-        yield from (variable.name, variable.asks, *variable.values)
-        yield from (*variable.says, *variable.changes, *variable.advice)
+        if variable.domain in domains:
+            yield from (variable.name, variable.asks, *variable.values)
+            yield from (*variable.says, *variable.changes, *variable.advice)
 
 
 def pipeline() -> Tokenizer:
