@@ -76,12 +76,12 @@ def _counter(reference: str) -> Callable[[str], int]:
 
 
 def _reader(arguments: argparse.Namespace, path: Path) -> Callable[[list[Any]], list[dict[str, str | None]]]:
-    from amemgym_envs.amemgym.llm import read_states
+    from amemgym_envs.amemgym.llm import read_openings
     from amemgym_train.scenarios.generate import endpoint
 
     model = endpoint(arguments)
     journal = path.with_name(path.name + ".work") / "validation.jsonl"
-    return lambda utterances: asyncio.run(read_states(model, journal, utterances))
+    return lambda utterances: asyncio.run(read_openings(model, journal, utterances))
 
 
 def _show(report: "Report", tokenizer: str | None) -> None:

@@ -1,13 +1,15 @@
 """Off-topic sessions that make a conversation as long as it is asked to be."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from random import Random
 from statistics import fmean
 
+from amemgym_envs.amemgym.errors import ScenarioError
 from amemgym_envs.amemgym.generator.config import GeneratorConfig
 from amemgym_envs.amemgym.generator.dates import other_times
 from amemgym_envs.amemgym.languages import phrased, wording
+from amemgym_envs.amemgym.languages.words import mentions
 from amemgym_envs.amemgym.records import Scenario, Session
 
 Window = tuple[date | None, date]
@@ -40,13 +42,18 @@ def conversation_tokens(scenario: Scenario, count: Count | None = None) -> float
     )
 
 
-def fill(config: GeneratorConfig, user: int, told: list[list[Session]], windows: list[Window]) -> list[list[Session]]:
-    """Off-topic sessions for each period, dealt evenly, until the whole conversation has ``target_tokens``."""
+def fill(
+    config: GeneratorConfig, user: int, told: list[list[Session]], windows: list[Window], avoid: Sequence[str] = ()
+) -> list[list[Session]]:
+    """Off-topic sessions for each period, dealt evenly, until the whole conversation has ``target_tokens``.
+
+    No text that mentions a phrase of ``avoid`` is used: a schema from elsewhere may have everyday words for values.
+    """
     filling: list[list[Session]] = [[] for _ in told]
     if not config.target_tokens:
         return filling
     rng = config.stream(user, "filling")
-    for number, text in enumerate(_texts(config, told, rng)):
+    for number, text in enumerate(_texts(config, told, avoid, rng)):
         filling[number % len(told)].append(Session(None, {}, text, [], ""))
     for own, others, (begin, end) in zip(filling, told, windows, strict=True):
         times = other_times(begin, end, len(own), {session.session_time for session in others}, rng)
@@ -55,7 +62,7 @@ def fill(config: GeneratorConfig, user: int, told: list[list[Session]], windows:
     return filling
 
 
-def _texts(config: GeneratorConfig, told: list[list[Session]], rng: Random) -> Iterator[str]:
+def _texts(config: GeneratorConfig, told: list[list[Session]], avoid: Sequence[str], rng: Random) -> Iterator[str]:
     """Opening utterances for period 0, 1, ..., 0, 1, ... until the target is reached."""
     words, rounds = config.words, [config.rounds_init, *[config.rounds_update] * (len(told) - 1)]
 
@@ -63,7 +70,11 @@ def _texts(config: GeneratorConfig, told: list[list[Session]], rng: Random) -> I
         return session_tokens(session, rounds[period], config.reply_tokens, words.tokens, words.follow_up_tokens)
 
     missing = config.target_tokens - sum(cost(session, p) for p, period in enumerate(told) for session in period)
-    texts = phrased(words.off_topic, config.phrasings)
+    texts = [t for t in phrased(words.off_topic, config.phrasings) if not any(mentions(t, phrase) for phrase in avoid)]
+    if not texts:
+        raise ScenarioError(
+            f"every off-topic text of language {config.language!r} mentions a value of the schema; add neutral ones"
+        )
     costs = {text: [cost(Session(None, {}, text, [], ""), p) for p in range(min(len(told), 2))] for text in texts}
     deck: list[str] = []
     period = 0

@@ -95,6 +95,8 @@ def _check_calendar(config: "GeneratorConfig") -> None:
     try:
         start = date.fromisoformat(config.start_date)
     except ValueError:
+        start = date.min
+    if start.isoformat() != config.start_date or start.year == date.min.year:  # 20201001 is ISO too; some sessions lie before it
         config.fail("start_date", "a date like 2020-10-01")
     if start.year + (config.num_periods + 1) * config.num_months_per_period // 12 >= date.max.year:
         config.fail("num_months_per_period", f"a life that ends before the year {date.max.year}")

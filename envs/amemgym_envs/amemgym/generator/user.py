@@ -45,12 +45,12 @@ def generate_user(config: GeneratorConfig, user: int) -> Scenario:
     profile = persona(config, user)
     periods = _periods(config, user, states, Teller(config, user, variables, schema, profile["name"]))
     questions = _questions(config, user, required, variables, schema, pools, states)
-    scenario = Scenario(profile["uuid"], config.start_date, profile, schema, periods, questions, {"generator": _origin(config)})
+    scenario = Scenario(profile["uuid"], config.start_date, profile, schema, periods, questions, {"generator": origin(config)})
     check(scenario)
     return scenario
 
 
-def _origin(config: GeneratorConfig) -> dict[str, Any]:
+def origin(config: GeneratorConfig) -> dict[str, Any]:
     """What a reader of the file needs to play and to validate it."""
     return {
         "writer": "templates",

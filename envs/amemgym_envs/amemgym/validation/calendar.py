@@ -41,6 +41,6 @@ def _date_faults(scenario: Scenario, path: str, text: str, period: int | None) -
 
 def _readable(text: str, form: str) -> bool:
     try:
-        return datetime.strptime(text, form).strftime(form) == text
+        return str(datetime.strptime(text, form)).startswith(text)  # strptime also takes 2020-1-1
     except ValueError:
         return False

@@ -37,13 +37,16 @@ def template_faults(scenario: Scenario) -> Iterator[Fault]:
     """The inverse of the templates gives exactly ``exposed_states``, and nothing for an off-topic message."""
     reader = inverse(scenario.language)
     for p, path, session in _sessions(scenario):
-        try:
-            found = told(reader.read(session.query))
-        except ScenarioError as error:
-            yield Fault(scenario.id, f"{path}.query", f"cannot be read back: {error}", p)
-            continue
-        if found != session.exposed_states:
-            yield fault(scenario, f"{path}.query", found, f"{session.exposed_states}, the exposed states", p)
+        says = {f"{path}.query": (session.query, session.exposed_states)}
+        says |= {f"{path}.off_topic[{i}]": (text, {}) for i, text in enumerate(session.off_topic)}
+        for field, (text, expected) in says.items():
+            try:
+                found = told(reader.read(text))
+            except ScenarioError as error:
+                yield Fault(scenario.id, field, f"cannot be read back: {error}", p)
+                continue
+            if found != expected:
+                yield fault(scenario, field, found, f"{expected}, the exposed states", p)
 
 
 def reader_faults(scenario: Scenario, reader: Reader) -> Iterator[Fault]:

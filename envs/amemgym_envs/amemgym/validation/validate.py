@@ -71,9 +71,10 @@ def _file(path: Path, count: Count | None, reader: Reader | None, splits: Splits
                 report.violations.append(Fault(scenario.id, "id", "another item has the same id"))
             ids.add(scenario.id)
             made_here &= bool(scenario.origin)
-            shortcuts.add(scenario)
             splits.add(path.name, scenario)
-            lengths.append(conversation_tokens(scenario, count))
+            if not found:  # figures are about items that can be played
+                shortcuts.add(scenario)
+                lengths.append(conversation_tokens(scenario, count))
         seen.append((_name(number, item), digest(item)))
         advance(number + 1)
     if not seen and not report.violations:
@@ -112,9 +113,9 @@ def _item_faults(scenario: Scenario, reader: Reader | None, report: Report) -> I
     found = list(faults(scenario))
     yield from found
     yield from calendar_faults(scenario)
-    yield from choice_faults(scenario)
     if found:
         return  # the rest takes values of the schema for granted
+    yield from choice_faults(scenario)
     writer = scenario.origin.get("writer")
     if not exposes(scenario):
         if writer:

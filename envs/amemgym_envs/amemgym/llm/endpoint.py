@@ -1,0 +1,219 @@
+"""A chat model behind an OpenAI-compatible endpoint: bounded concurrency, retries, and errors that say what to do."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from random import Random
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from amemgym_envs.amemgym.errors import ScenarioError
+
+if TYPE_CHECKING:
+    import httpx
+
+Messages = Sequence[Mapping[str, str]]
+_PASSING = (408, 409, 429)  # with every 5xx: statuses that another try may not meet again
+_LONGEST_BACKOFF_S = 60.0
+_LONGEST_WAIT_S = 600.0  # a server that asks for more is not waited for: the user is told and starts again later
+_EXCERPT = 300  # characters of a reply's body that a message quotes
+_CURES = {
+    401: "put a valid key into the environment variable {variable}",
+    403: "the key in the environment variable {variable} may not use this model; check the account",
+    404: "check the base url (it often ends in /v1) and the model name {model!r}",
+    400: "check the model name {model!r}, its context length and whether it takes a temperature",
+}
+
+
+class EndpointError(ScenarioError):
+    """The endpoint cannot be used: no later call would fare better, so whoever is running stops."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """``tokens_in`` and ``tokens_out`` are the server's own count; None when it gives none."""
+
+    text: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+class Endpoint:
+    """``model`` at ``<base_url>/chat/completions``.
+
+    The key is read from the environment variable ``api_key_env`` at each call, sent, and kept nowhere; unset means none is sent.
+    ``max_retries`` tries may follow one that met a connection error, a timeout (``timeout_s``, for the whole call), a status 408,
+    409, 429 or 5xx, or a body that is no chat completion. They wait ``backoff_s`` * 2 ** n with jitter, or longer when the server
+    says so (Retry-After). ``temperature`` and ``max_tokens`` None are left to the server. ``price_in`` and ``price_out`` are per
+    million tokens, in any currency. Use it in ``async with``, or call ``close``.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        api_key_env: str = "OPENAI_API_KEY",
+        concurrency: int = 8,
+        timeout_s: float = 120.0,
+        max_retries: int = 6,
+        temperature: float | None = 0.7,
+        max_tokens: int | None = None,
+        price_in: float | None = None,
+        price_out: float | None = None,
+        backoff_s: float = 0.5,
+    ) -> None:
+        _check_url(base_url)
+        for name, value, least in (("concurrency", concurrency, 1), ("max_retries", max_retries, 0)):
+            if value < least:
+                raise EndpointError(f"endpoint setting {name}: got {value!r}, expected at least {least}")
+        self.url = base_url.rstrip("/") + "/chat/completions"
+        self.model = model
+        self.api_key_env = api_key_env
+        self.concurrency = concurrency
+        self.timeout_s = timeout_s
+        self.max_retries = max_retries
+        self.temperature = temperature
+        self.max_tokens = max_tokens
+        self.price_in, self.price_out = price_in, price_out
+        self.backoff_s = backoff_s
+        self.retries = 0  # so far, over all calls
+        self._jitter = Random()
+        self._client: httpx.AsyncClient | None = None
+        self._slots = asyncio.Semaphore(concurrency)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; a later call, also from another event loop, opens new ones."""
+        client, self._client = self._client, None
+        self._slots = asyncio.Semaphore(self.concurrency)
+        if client is not None:
+            await client.aclose()
+
+    def sampling(self, temperature: float | None = None) -> dict[str, Any]:
+        """The sampling keys of a request. An endpoint whose own temperature is None is never sent another."""
+        chosen = self.temperature if temperature is None else temperature
+        keys = {"temperature": None if self.temperature is None else chosen, "max_tokens": self.max_tokens}
+        return {key: value for key, value in keys.items() if value is not None}
+
+    async def complete(self, messages: Messages, sampling: Mapping[str, Any] | None = None) -> Reply:
+        """The model's reply; ``sampling`` replaces ``self.sampling()``. EndpointError when there is none to be had."""
+        body = {"model": self.model, "messages": list(messages), **(self.sampling() if sampling is None else sampling)}
+        async with self._slots:
+            for tried in range(self.max_retries + 1):
+                outcome = await self._attempt(body)
+                if isinstance(outcome, Reply):
+                    return outcome
+                if outcome.asked_wait_s > _LONGEST_WAIT_S:
+                    raise EndpointError(f"{self._address}: {outcome.problem}; run it again in {outcome.asked_wait_s:.0f} s")
+                if tried < self.max_retries:
+                    self.retries += 1
+                    backoff = min(self.backoff_s * 2**tried, _LONGEST_BACKOFF_S) * self._jitter.uniform(0.5, 1.5)
+                    await asyncio.sleep(max(outcome.asked_wait_s, backoff))
+        raise EndpointError(
+            f"{self._address}: {outcome.problem}, in each of {self.max_retries + 1} tries; check that the server runs, then run "
+            "the same command again"
+        )
+
+    @property
+    def _address(self) -> str:
+        parts = urlsplit(self.url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()  # without a password
+
+    async def _attempt(self, body: Mapping[str, Any]) -> "Reply | _Passing":
+        import httpx
+
+        if self._client is None:
+            limits = httpx.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
+            self._client = httpx.AsyncClient(timeout=None, limits=limits)
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                response = await self._client.post(self.url, json=body, headers=self._headers())
+        except TimeoutError:
+            return _Passing(f"no reply within {self.timeout_s:g} s")
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
+            raise EndpointError(f"{self._address}: cannot be called ({error}); check the base url") from error
+        except httpx.RequestError as error:
+            return _Passing(f"{type(error).__name__} ({error})")
+        if response.status_code == 200:
+            reply = _read(response)
+            return reply or _Passing(f"status 200 with a body that is no chat completion: {self._excerpt(response)}")
+        problem = f"status {response.status_code}: {self._excerpt(response)}"
+        if response.status_code in _PASSING or response.status_code >= 500:
+            return _Passing(problem, _asked_wait_s(response.headers.get("Retry-After", "")))
+        cure = _CURES.get(response.status_code, "check the base url and what the server's documentation says of this status")
+        raise EndpointError(f"{self._address}: {problem}; {cure.format(variable=self.api_key_env, model=self.model)}")
+
+    def _key(self) -> str:
+        return os.environ.get(self.api_key_env, "").strip()
+
+    def _headers(self) -> dict[str, str]:
+        key = self._key()
+        if not key.isascii() or not key.isprintable():
+            raise EndpointError(f"environment variable {self.api_key_env}: holds characters that no key has; set it again")
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def _excerpt(self, response: "httpx.Response") -> str:
+        """The body's beginning on one line; some servers echo the key."""
+        text = " ".join(response.text.split())
+        if key := self._key():
+            text = text.replace(key, "***")
+        return text[:_EXCERPT] or "(empty body)"
+
+
+@dataclass(frozen=True)
+class _Passing:
+    """A failure that may pass, and for how long the server asks to be left alone."""
+
+    problem: str
+    asked_wait_s: float = 0.0
+
+
+def _check_url(url: str) -> None:
+    expected = "an address like https://api.openai.com/v1 or http://127.0.0.1:8000/v1"
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) and url.isprintable()
+    except ValueError:
+        usable = False
+    if not usable:
+        raise EndpointError(f"endpoint setting base_url: got {url!r}, expected {expected}")
+
+
+def _asked_wait_s(header: str) -> float:
+    """Retry-After holds seconds or a date; anything else asks for nothing."""
+    try:
+        wait = float(header)
+    except ValueError:
+        try:
+            wait = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return 0.0
+    return max(wait, 0.0) if wait < float("inf") else 0.0  # not for nan either
+
+
+def _read(response: "httpx.Response") -> Reply | None:
+    try:
+        body = response.json()
+    except (ValueError, RecursionError):
+        return None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    if not isinstance(message, dict) or not isinstance(message.get("content"), str | None):
+        return None
+    usage = body.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    text = (message.get("content") or "").encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be sent back
+    return Reply(text, _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
