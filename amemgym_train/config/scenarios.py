@@ -74,12 +74,13 @@ class ScenarioConfig(Section):
             return section
         from amemgym_envs.amemgym.generator import PUBLIC_KEYS, preset
 
-        named = {}
+        named, keys = {}, {}
         for key, value in section.items():
             own = PUBLIC_KEYS.get(key, key)
             if own in named:
-                raise ValueError(f"{key} and {own} are the same setting: remove one")
-            named[own] = value
+                both = " and ".join(sorted([keys[own], key]))
+                raise ValueError(f"{both} are the same setting: remove one")
+            named[own], keys[own] = value, key
         settings = preset(str(named["preset"])) if named.get("preset") is not None else {}
         return settings | named
 

@@ -89,7 +89,9 @@ def _show(report: "Report", tokenizer: str | None) -> None:
     from rich.table import Table
 
     console = Console()
-    figures = Table(title=f"{report.data}: {'valid' if report.valid else 'NOT VALID'}", title_justify="left", show_header=False)
+    heading = f"{report.data}: {'valid' if report.valid else 'NOT VALID'}"
+    console.print(heading, highlight=False, markup=False, soft_wrap=True)  # a title would be cut to the width of its table
+    figures = Table(show_header=False)
     for name, value in report.figures.items():
         by = f" ({tokenizer or 'estimated from bytes'})" if name in ("tokens per user", "longest user") else ""
         figures.add_row(name + by, f"{value:.3f}" if isinstance(value, float) else "-" if value is None else f"{value:,}")
@@ -97,7 +99,8 @@ def _show(report: "Report", tokenizer: str | None) -> None:
     for lack in report.lacks:
         console.print(f"not checked, or missing: {lack}", highlight=False, markup=False)
     if report.violations:
-        table = Table("item", "period", "field", "problem", title=f"{len(report.violations)} violations", title_justify="left")
+        count = "1 violation" if len(report.violations) == 1 else f"{len(report.violations)} violations"
+        table = Table("item", "period", "field", "problem", title=count, title_justify="left")
         for fault in report.violations[:SHOWN]:
             period = "-" if fault.period is None else str(fault.period)
             table.add_row(fault.item, period, fault.field, fault.problem)

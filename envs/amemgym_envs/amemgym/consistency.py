@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amemgym_envs.amemgym.errors import ScenarioError
+from amemgym_envs.amemgym.languages import pack_folder
 from amemgym_envs.amemgym.node import shown
 from amemgym_envs.amemgym.records import Scenario
 
@@ -69,6 +70,10 @@ def _origin_faults(scenario: Scenario) -> Iterator[Fault]:
         value = scenario.origin.get(name, 1)
         if isinstance(value, bool) or not isinstance(value, int) or value < (name != "reply_tokens"):
             yield fault(scenario, f"generator.{name}", value, "a whole number")
+    try:
+        pack_folder(scenario.language)
+    except ScenarioError as error:
+        yield Fault(scenario.id, "generator.language", str(error))
 
 
 def _state_faults(scenario: Scenario) -> Iterator[Fault]:

@@ -1,7 +1,9 @@
 import gzip
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -46,18 +48,20 @@ def generated(monkeypatch):
 
 @pytest.fixture
 def start_python():
-    """Starts a process that runs the code and sees the same packages; it is ended with the test."""
+    """Starts a process that runs the code and sees the same packages; it ends with the test, and so do its children."""
     running = []
 
-    def start(code, *arguments, **options):
+    def start(code, *arguments):
         env = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         command = [sys.executable, "-c", code, *map(str, arguments)]
-        running.append(subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options))
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        running.append(subprocess.Popen(command, env=env, text=True, start_new_session=True, **pipes))
         return running[-1]
 
     yield start
     for process in running:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 

@@ -88,11 +88,13 @@ def test_the_bytes_are_those_of_save_scenarios(tmp_path, config, users):
 
 
 def test_neither_workers_nor_compression_change_the_items(tmp_path, config, content):
+    config = replace(config, num_users=20)  # more than two processes have in flight
     build(config, tmp_path / "one.json")
     build(config, tmp_path / "one.json.gz")
     build(config, tmp_path / "two.json.gz", workers=2)
     assert content(tmp_path / "one.json.gz") == content(tmp_path / "one.json")
     assert (tmp_path / "two.json.gz").read_bytes() == (tmp_path / "one.json.gz").read_bytes()
+    assert (tmp_path / "two.json.gz").read_bytes()[4:8] == bytes(4)  # no time of writing
     assert load_scenarios(tmp_path / "two.json.gz") == generate(config)
 
 
@@ -129,7 +131,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path, config, start_python)
 
 
 def test_wherever_a_kill_falls_the_next_run_gives_the_same_bytes(tmp_path, config, whole, stopped, generated):
-    """A kill may leave a torn item in the part or a torn line in the journal; a crash of the machine may lose more of the part."""
+    """A kill may leave a torn item in the part or a torn line in the journal; a crash of the system may lose more of the part."""
     path = tmp_path / "data.json"
     stopped(config, path, 3)
     files = part(path).read_bytes(), journal(path).read_bytes()

@@ -111,3 +111,17 @@ def test_a_digest_does_not_depend_on_key_order_or_layout():
     assert digest(item) == digest(json.loads(json.dumps(turned, indent=3)))
     assert digest(item) != digest(item | {"a": 0.25})
     assert digest([1, 2]) != digest([2, 1])
+
+
+def test_two_writers_of_one_file_do_not_mix(tmp_path):
+    path = tmp_path / "data.json"
+    with ItemStream(path, "settings") as stream:
+        stream.append(laid_out(ITEMS[0]), entry(ITEMS[0]))
+        for origin in ("settings", "other settings"):
+            with pytest.raises(ScenarioError, match="data.json: another process is writing it"):
+                ItemStream(path, origin).__enter__()
+        stream.append(laid_out(ITEMS[1]), entry(ITEMS[1]))
+        stream.finish()
+    assert json.loads(path.read_text()) == ITEMS[:2]
+    write(path, ITEMS)  # the lock ends with its holder
+    assert json.loads(path.read_text()) == ITEMS

@@ -4,6 +4,7 @@ The bytes are those that ``save_scenarios`` writes. While it grows the file has 
 ``.NAME.part.jsonl`` says for each item where it ends, and from which settings it was made.
 """
 
+import fcntl
 import gzip
 import hashlib
 import json
@@ -57,9 +58,10 @@ class ItemStream:
             if self.path.exists() and not self.path.is_file():
                 raise ScenarioError(f"{self.path}: no regular file, so it is not replaced; choose another path")
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = self._locked()
             ends = self._recover()
             mode = "r+b" if ends else "w+b"
-            self._files = [self._part.open(mode), self._journal.open(mode)]
+            self._files = [self._part.open(mode), self._journal.open(mode), lock]
             if not ends:
                 self._record({"origin": self._origin})
         except OSError as error:
@@ -71,7 +73,7 @@ class ItemStream:
         """Go on behind the first ``count`` items; what follows them is cut off."""
         del self.entries[count:]
         self._ends = self._ends[:count]
-        part, journal = self._files
+        part, journal, _ = self._files
         part.seek(self._ends[-1] if self._ends else 0)
         part.truncate()
         journal.seek(0)
@@ -116,6 +118,16 @@ class ItemStream:
         except OSError as error:
             kept = f"{len(self.entries)} items are kept; free some space and run the same command again to go on"
             raise ScenarioError(f"{self.path}: cannot be written ({error.strerror}); {kept}") from error
+
+    def _locked(self) -> IO[bytes]:
+        """The journal, held so that no other process writes the same file at the same time."""
+        file = self._journal.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise ScenarioError(f"{self.path}: another process is writing it; wait for that one, or name another path") from error
+        return file
 
     def _recover(self) -> list[int]:
         """Where the items end that lie whole in the part; empty when there is no part of these settings."""
