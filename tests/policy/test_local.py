@@ -14,7 +14,7 @@ WARM = Sampling(max_new_tokens=9, temperature=0.8)
 SAMPLINGS = [WARM, Sampling(max_new_tokens=4, temperature=0.8), Sampling(max_new_tokens=9, temperature=0)]
 
 
-def request(episode, slot, text="What fits my coffee order?", sampling=WARM, seed=0):
+def request(episode, slot, text="Pick this choice?", sampling=WARM, seed=0):
     messages = [{"role": "system", "content": "Pick the choice that fits this user best."}, {"role": "user", "content": text}]
     return Request(messages, "answer", slot, sampling, episode, seed)
 
@@ -22,7 +22,7 @@ def request(episode, slot, text="What fits my coffee order?", sampling=WARM, see
 @pytest.fixture
 def requests():
     """Two turns of six episodes: shared and different prompts, three kinds of sampling."""
-    texts = ["What fits my coffee order?", "What fits my coffee order?", "My coffee order is double espresso.", "What"]
+    texts = ["Pick this choice?", "Pick this choice?", "My coffee order is double espresso.", "Pick"]
     places = [(i, turn) for turn in (0, 1) for i in range(6)]
     return [request(f"e{i}", f"answer/p0/q{turn}", texts[(i + turn) % 4], SAMPLINGS[(i + turn) % 3]) for i, turn in places]
 
