@@ -20,7 +20,9 @@ def test_accelerate_reads_every_launch_file(path):
 
     config = load_config_from_file(str(path))
     assert config.use_cpu == path.stem.startswith("cpu_")
-    assert (config.num_processes > 1) == (config.distributed_type.value == "MULTI_GPU")
+    assert (config.num_processes > 1) == (config.distributed_type.value in ("MULTI_GPU", "DEEPSPEED"))
+    if "zero" in path.stem:
+        assert config.deepspeed_config["zero_stage"] == int(path.stem[-1])
     assert f"--config_file accelerate_configs/{path.name} " in path.read_text()  # its own command stands in its header
 
 

@@ -5,6 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 from amemgym_train.agents.templates import load_prompts
+from amemgym_train.config.credit import problems as credit_problems
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
 from amemgym_train.errors import UserError
@@ -14,7 +15,7 @@ Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
 
 def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
-    checks = (_paths, _prompts, _groups, _operations, _writes, _generators, _overlaps, _controls)
+    checks = (_paths, _prompts, _groups, _operations, _writes, _generators, _overlaps, _controls, credit_problems)
     return [problem for one in checks for problem in one(recipe)]
 
 
@@ -62,6 +63,11 @@ def _writes(recipe: Recipe) -> Iterator[Problem]:
     if messages < needed:
         problem = f"a first write needs update_bsz + local_length = {needed} messages, an episode to train on has {messages}"
         yield "agent.local_length", f"{problem}; lower it, or set agent.flush to period"
+
+
+def scenario_problems(recipe: Recipe) -> list[Problem]:
+    """Those that concern whoever wants a recipe's users and nothing else of it."""
+    return [*_generators(recipe), *_overlaps(recipe)]
 
 
 def _generators(recipe: Recipe) -> Iterator[Problem]:

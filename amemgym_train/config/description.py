@@ -16,18 +16,24 @@ def describe(recipe: Recipe) -> str:
 
 def _rollout(recipe: Recipe) -> str:
     train, group = recipe.scenarios.train, recipe.rollout.group_size
+    each = "Each" if recipe.training.method == "rft" else f"Each takes {_count(recipe.training.grpo.steps, 'step')}; a step"
     if train.data is not None:
-        return f"Each plays {_users(train)} x {group} in a group."
+        return f"{each} plays {_users(train)} x {group} in a group."
     periods, questions = train.num_periods + 1, train.num_questions
     fresh = ", new users each time" if recipe.rollout.new_users_each_iteration else ""
     return (
-        f"Each plays {_users(train)} x {group} in a group = {train.num_users * group} episodes{fresh}, and asks in each "
+        f"{each} plays {_users(train)} x {group} in a group = {train.num_users * group} episodes{fresh}, and asks in each "
         f"{periods} periods x {questions} questions = {periods * questions} answers and as many probes."
     )
 
 
 def _training(recipe: Recipe) -> str:
-    training = recipe.training
+    training, credit = recipe.training, recipe.credit
+    if training.method == "grpo":
+        return (
+            f"It then updates the adapter once, on its {' + '.join(credit.operations)} calls paid by credit.scheme {credit.scheme}, "
+            f"{training.batch_size} rows per process and forward pass."
+        )
     per_step = training.batch_size * training.gradient_accumulation
     sentence = (
         f"{training.method} then trains {_count(training.epochs, 'epoch')} on {' + '.join(training.operations)} calls, "

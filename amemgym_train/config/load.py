@@ -6,9 +6,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from amemgym_train.config.check import check
+from amemgym_train.config.check import check, scenario_problems
 from amemgym_train.config.problems import explain
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import ScenariosConfig
 from amemgym_train.config.source import Source, read_source
 from amemgym_train.errors import UserError
 
@@ -30,6 +31,25 @@ def load_recipe(path: str | Path | None, overrides: list[str] | None = None) -> 
     if problems:
         raise _refuse(source, problems)
     return recipe
+
+
+def load_scenarios(path: str | Path | None, overrides: list[str] | None = None) -> ScenariosConfig:
+    """The users of a recipe, for whoever only wants those: its other sections are not looked at.
+
+    Raises UserError as ``load_recipe`` does, for the section ``scenarios`` and for sections that a recipe does not have.
+    """
+    source = read_source(path, overrides or [])
+    others = set(Recipe.model_fields) - {"scenarios"}
+    values = {key: value for key, value in source.values.items() if key not in others}
+    noted = [problem for problem in source.problems if problem.partition(" ")[0].partition(".")[0] not in others]
+    try:  # a file holds the users of one iteration
+        recipe = Recipe.model_validate({"name": "unnamed", "evolution": {"iterations": 1}} | values)
+    except ValidationError as error:
+        raise _refuse(source, noted + explain(error, Recipe, source)) from error
+    problems = noted + [f"{key} ({source.place(key)}): {problem}" for key, problem in scenario_problems(recipe)]
+    if problems:
+        raise _refuse(source, problems)
+    return recipe.scenarios
 
 
 def recipe_hash(recipe: Recipe) -> str:

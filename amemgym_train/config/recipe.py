@@ -6,6 +6,7 @@ from pydantic import Field
 
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.config.base import Section
+from amemgym_train.config.credit import CreditConfig
 from amemgym_train.config.evaluation import EvaluationConfig
 from amemgym_train.config.evolution import EvolutionConfig
 from amemgym_train.config.policy import PolicyConfig
@@ -28,6 +29,7 @@ class Recipe(Section):
     scenarios: ScenariosConfig = Field(default_factory=lambda: ScenariosConfig.model_validate({}))
     rollout: RolloutConfig = RolloutConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    credit: CreditConfig = CreditConfig()
     training: TrainingConfig = TrainingConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     tracking: TrackingConfig = TrackingConfig()

@@ -9,6 +9,23 @@ from amemgym_train.config.base import Section
 Trained = Literal["write", "read", "answer"]
 
 
+class GRPOSettings(Section):
+    """``grpo``: on-policy steps. Each plays its own episodes (scenarios.train.num_users x rollout.group_size) and updates once.
+
+    ``surrogate``: clip (PPO's, with ``epsilon`` and ``epsilon_high``) or cispo; ``beta``: weight of the KL term towards the model
+    without its adapter. ``max_logprob_gap``: mean difference in log-probability per token between the sampler and the trainer
+    above which the run stops. ``save_steps``: steps between checkpoints (0: none).
+    """
+
+    steps: int = Field(8, ge=1)
+    surrogate: Literal["clip", "cispo"] = "clip"
+    epsilon: float = Field(0.2, gt=0)
+    epsilon_high: float | None = Field(None, gt=0)
+    beta: float = Field(0.0, ge=0)
+    max_logprob_gap: float = Field(0.1, gt=0)
+    save_steps: int = Field(1, ge=0)
+
+
 class TrainingConfig(Section):
     """``rft``: supervised fine-tuning on the best completions of each group (rejection sampling).
 
@@ -18,7 +35,8 @@ class TrainingConfig(Section):
     ``warmup_ratio``: share of the steps during which the learning rate rises.
     """
 
-    method: Literal["rft"] = "rft"
+    method: Literal["rft", "grpo"] = "rft"
+    grpo: GRPOSettings = GRPOSettings()
     learning_rate: float = Field(2e-4, gt=0)
     epochs: int = Field(1, ge=1)
     batch_size: int = Field(8, ge=1)

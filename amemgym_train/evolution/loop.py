@@ -44,12 +44,14 @@ class Evolution:
         start = 0 if self.recipe.evolution.start_from == "base" else self.best
         here, book = self.iteration_folder(iteration), self.stages(iteration)
         came_from = self.inputs(self.best)
-        rollout = book.run(
-            "rollout",
-            came_from,
-            lambda out: stages.roll_out(self.recipe, iteration, self.adapter(self.best), self.version(self.best), out),
-        )
-        diagnosis = book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
+        played: dict[str, Any] = {}
+        if self.recipe.training.method == "rft":  # an on-policy method plays its episodes while it trains
+            played = book.run(
+                "rollout",
+                came_from,
+                lambda out: stages.roll_out(self.recipe, iteration, self.adapter(self.best), self.version(self.best), out),
+            )
+            played = played | book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
         training = book.run(
             "train",
             {**came_from, "start": self.version(start)},
@@ -61,14 +63,13 @@ class Evolution:
         verdict = {"score": score, "best_before": self.scores[self.best], "min_delta": gate.min_delta, "passed": passed}
         book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
         self.scores.append(score)
-        played = {**rollout, **diagnosis}
         self.history.append(
             {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
         )
         if passed:
             self.best = iteration
         self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
-        self.log(diagnosis, iteration, "rollout")
+        self.log(played, iteration, "rollout")
         self.log(training, iteration, "train")
         self.link("latest", iteration)
         if self.best:

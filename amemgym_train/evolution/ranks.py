@@ -1,5 +1,6 @@
 """The processes of a run: one on a laptop, several under ``accelerate launch``. Everything here does nothing special for one."""
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
@@ -11,9 +12,14 @@ Item = TypeVar("Item")
 
 @cache
 def _state():
+    import torch
     from accelerate import PartialState
     from accelerate.utils import parse_flag_from_env
 
+    if parse_flag_from_env("ACCELERATE_USE_DEEPSPEED"):
+        # Told to use the CPU, accelerate passes DeepSpeed over for plain data parallel: leave it to find no GPU.
+        os.environ.pop("ACCELERATE_USE_CPU", None)
+        return PartialState(backend=None if torch.cuda.is_available() else "gloo")
     return PartialState(cpu=parse_flag_from_env("ACCELERATE_USE_CPU"))
 
 
@@ -44,3 +50,8 @@ def wait() -> None:
 def share(items: Sequence[Item]) -> list[Item]:
     """This process's part of ``items``, dealt in turn; each item goes to exactly one process."""
     return list(items[_state().process_index :: _state().num_processes])
+
+
+def count() -> int:
+    """How many processes there are."""
+    return _state().num_processes

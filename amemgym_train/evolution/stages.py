@@ -104,7 +104,11 @@ def diagnose_rollout(folder: Path, out: Path) -> dict[str, Any]:
 
 
 def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path | None, out: Path) -> dict[str, Any]:
-    """Select rows from the rollout, train an adapter on them, save it with the reason of every row."""
+    """Train an adapter as the recipe says: on rows selected from the rollout, saved with their reasons, or on-policy."""
+    if recipe.training.method == "grpo":
+        from amemgym_train.evolution.on_policy import train_on_policy
+
+        return train_on_policy(recipe, iteration, adapter, stage_seed(recipe, iteration), out)
     from amemgym_train.policy.references import load
     from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter
     from amemgym_train.training.rft import select

@@ -32,7 +32,7 @@ def summarise(
         "best_iteration": best,
         "iterations": [{**entry, "training": without_times(entry["training"])} for entry in history],
         "episodes": {
-            "rollout": sum(entry["rollout"]["episodes"] for entry in history),
+            "rollout": sum(entry["rollout"].get("episodes", 0) + entry["training"].get("episodes", 0) for entry in history),
             "test": new["episodes"],
         },
         "wall_seconds": {stage: round(value, 1) for stage, value in [*seconds.items(), ("total", sum(seconds.values()))]},

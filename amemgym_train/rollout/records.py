@@ -1,4 +1,4 @@
-"""The records that every room of the toolkit meets in: Turn and Episode.
+"""The records that every room of the toolkit meets in: Turn, Episode and Row.
 
 A record checks its own lengths when it is built, so that no later stage needs to. All fields are plain Python values:
 records go to parquet and back without loss (``rollout.store``).
@@ -131,7 +131,8 @@ class Row:
     """One training example: a turn's ids with what training needs to know about it.
 
     ``ids`` = prompt then completion; ``mask`` is 1 on the completion tokens, the only ones in the loss; ``logprobs`` is 0 on the
-    prompt. ``weight`` scales the row's loss; ``reason`` says why the row is here, for display.
+    prompt. ``advantage`` and ``weight`` (its token's share of the loss) are one number for all tokens of the mask, or a list with
+    one per id, 0 where the mask is. ``reason`` says why the row is here, for display.
     """
 
     ids: list[int]
@@ -142,8 +143,8 @@ class Row:
     episode: str
     group: str
     policy_version: str
-    advantage: float = 1.0
-    weight: float = 1.0
+    advantage: float | list[float] = 1.0
+    weight: float | list[float] = 1.0
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -152,6 +153,31 @@ class Row:
                 f"row {self.episode} {self.slot}: {len(self.ids)} ids, {len(self.mask)} mask, {len(self.logprobs)} logprobs; "
                 "expected equal lengths"
             )
+        for name, values in (("advantage", self.advantage), ("weight", self.weight)):
+            if isinstance(values, list):
+                self._check_tokens(name, values)
+
+    def _check_tokens(self, name: str, values: list[float]) -> None:
+        if len(values) != len(self.ids):
+            raise ValueError(
+                f"row {self.episode} {self.slot}: {len(values)} entries of {name} for {len(self.ids)} ids; expected one each"
+            )
+        for i, (value, learned) in enumerate(zip(values, self.mask, strict=True)):
+            if value and not learned:
+                raise ValueError(f"row {self.episode} {self.slot}: {name} {value} at token {i}, where the mask is 0; expected 0")
+
+    @property
+    def advantages(self) -> list[float]:
+        """One per id, 0 where the mask is."""
+        return self._per_token(self.advantage)
+
+    @property
+    def weights(self) -> list[float]:
+        """One per id, 0 where the mask is."""
+        return self._per_token(self.weight)
+
+    def _per_token(self, value: float | list[float]) -> list[float]:
+        return list(value) if isinstance(value, list) else [value * learned for learned in self.mask]
 
     @classmethod
     def from_turn(cls, turn: Turn, episode: Episode, reason: str) -> "Row":

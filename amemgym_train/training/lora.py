@@ -1,6 +1,8 @@
 """LoRA adapters: a new one on a base model, a saved one for more training or for answering. The format is PEFT's own."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -68,6 +70,19 @@ def save_adapter(model: PeftModel, folder: Path) -> None:
         if isinstance(config.target_modules, set):  # else they are saved in the order of the set, another in every process
             config.target_modules = sorted(config.target_modules)
     model.save_pretrained(folder, save_embedding_layers=False)
+
+
+@contextmanager
+def gathered(model: PeftModel) -> Iterator[None]:
+    """The adapter's weights whole while this lasts: ZeRO-3 leaves a part of them in each process. Every process must enter."""
+    parts = [weight for weight in model.parameters() if weight.requires_grad and hasattr(weight, "ds_id")]
+    if not parts:
+        yield
+        return
+    import deepspeed
+
+    with deepspeed.zero.GatheredParameters(parts):
+        yield
 
 
 def _first_line(error: Exception) -> str:

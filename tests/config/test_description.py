@@ -29,3 +29,10 @@ def test_users_of_a_file_are_told_without_reading_it():
     assert "plays all users of d.json x 4" in text
     assert "test: 1 user of t.json" in text
     assert "new users each time" not in text
+
+
+def test_on_policy_steps_are_told():
+    training = {"method": "grpo", "grpo": {"steps": 3}, "batch_size": 16}
+    text = describe(Recipe.model_validate({"name": "x", "training": training, "scenarios": {"train": {"num_users": 5}}}))
+    assert "Each takes 3 steps; a step plays 5 users x 4 in a group = 20 episodes" in text
+    assert "updates the adapter once" in text and "credit.scheme operation, 16 rows per process" in text

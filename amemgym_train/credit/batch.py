@@ -1,0 +1,116 @@
+"""From a step's episodes to the micro-batches of rows that every process trains on."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from amemgym_train.config.credit import CreditConfig
+from amemgym_train.credit import advantages as estimators
+from amemgym_train.credit.advantages import Signal, advantages
+from amemgym_train.credit.rewards import Rewards, rewarded
+from amemgym_train.credit.rows import deal, merged, rows_of, without_zeros
+from amemgym_train.diagnosis.operations import OUTCOMES, Diagnosis, diagnose, shares
+from amemgym_train.rollout.records import Episode, Row
+
+Gather = Callable[[list[Any]], list[Any]]  # the lists of all processes in one; the same on each of them
+
+
+@dataclass
+class Credited:
+    """``batches``: this process's micro-batches, those of nothing but padding first.
+
+    ``tokens``: trained tokens of all processes. Weights of an episode sum to 1; times ``scale`` their sum over all processes is
+    ``tokens``, so that a token weighs 1 on average and means over tokens come out as means.
+    """
+
+    batches: list[list[Row]]
+    tokens: int
+    scale: float
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+def credited(
+    episodes: Sequence[Episode],
+    config: CreditConfig,
+    *,
+    gather: Gather,
+    per_batch: int,
+    batches: int,
+    longest: int,
+    keep_zeros: bool,
+) -> Credited:
+    """This process's ``episodes``, rewarded and compared with those of all, as ``batches`` micro-batches of ``per_batch`` rows.
+
+    Unscorable episodes take no part. ``longest``: most tokens of a completion, for Dr. GRPO's weights. ``keep_zeros``: rows
+    without an advantage stay (a KL term acts on them, too).
+    """
+    diagnoses = {episode.id: diagnose(episode) for episode in episodes if episode.error is None}
+    played = [episode for episode in episodes if episode.id in diagnoses]
+    rewards = {episode.id: rewarded(episode, diagnoses[episode.id], config) for episode in played}
+    signals = gather([signal for episode in played for signal in signals_of(episode, rewards[episode.id])])
+    values = advantages(signals, config)
+    by_call = {(signal.episode, signal.slot): value for signal, value in zip(signals, values, strict=True)}
+    rows: list[Row] = []
+    for episode in played:
+        own = {index: by_call[episode.id, episode.turns[index].slot] for index in rewards[episode.id]}
+        rows += merged(rows_of(episode, rewards[episode.id], own, config, longest))
+    kept = rows if keep_zeros else without_zeros(rows)
+    (dealt,) = deal(kept, 1, per_batch, batches)
+    dealt.sort(key=lambda batch: sum(map(learned, batch)) > 0)  # stable: what is only padding comes first
+    local = {
+        "tokens": sum(map(learned, kept)),
+        "rows": len(kept),
+        "dropped": len(rows) - len(kept),
+        "episodes": len(episodes),
+        "unscorable": len(episodes) - len(played),
+        **{f"shares/{name}": share * len(played) for name, share in _shares(diagnoses).items()},
+        **_calls(played),
+    }
+    everywhere = gather([local])
+    total = {key: sum(part[key] for part in everywhere) for key in local}
+    trained_on = len({signal.episode for signal in signals if signal.value is not None})
+    figures = estimators.figures(signals, values) | _shown(total)
+    scale = total["tokens"] / trained_on if trained_on else 0.0
+    return Credited(dealt, total["tokens"], scale, figures)
+
+
+def signals_of(episode: Episode, rewards: Rewards) -> list[Signal]:
+    """One per trained turn, in the episode's order."""
+    return [
+        Signal(episode.group, episode.turns[index].slot, episode.id, None if reward is None else reward.value)
+        for index, reward in sorted(rewards.items())
+    ]
+
+
+def learned(row: Row) -> int:
+    """The tokens of a row that are learned."""
+    return sum(row.mask)
+
+
+def _shares(diagnoses: dict[str, Diagnosis]) -> dict[str, float]:
+    return shares(diagnoses.values()) if diagnoses else dict.fromkeys(OUTCOMES, 0.0)
+
+
+def _calls(episodes: Sequence[Episode]) -> dict[str, int]:
+    turns = [turn for episode in episodes for turn in episode.turns if turn.completion_ids]
+    return {
+        "calls": len(turns),
+        "sampled": sum(len(turn.completion_ids) for turn in turns),
+        "truncated": sum(turn.finish_reason == "length" for turn in turns),
+        "unparsed": sum(turn.meta.get("parsed") == "failed" for turn in turns),
+    }
+
+
+def _shown(total: dict[str, float]) -> dict[str, float]:
+    played, calls = max(total["episodes"] - total["unscorable"], 1), max(total["calls"], 1)
+    return {
+        "episodes": total["episodes"],
+        "rows": total["rows"],
+        "rows_dropped": total["dropped"],
+        "tokens_trained": total["tokens"],
+        "tokens_sampled": total["sampled"],
+        "unscorable": total["unscorable"] / max(total["episodes"], 1),
+        "truncated": total["truncated"] / calls,
+        "unparsed": total["unparsed"] / calls,
+        **{name: value / played for name, value in total.items() if name.startswith("shares/")},
+    }

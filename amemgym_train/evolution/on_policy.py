@@ -1,0 +1,110 @@
+"""The train stage of on-policy methods: every optimiser step plays its own episodes with the weights as they are by then."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amemgym_train.agents import build_agent
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.evaluation.controls import GREEDY, agents, environment
+from amemgym_train.evolution import ranks
+from amemgym_train.evolution.manifest import write_json
+from amemgym_train.policy.base import Sampling
+from amemgym_train.policy.oracle import RandomPolicy
+from amemgym_train.rollout.pool import Task
+from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.runner import play
+
+if TYPE_CHECKING:
+    from amemgym_envs.amemgym.scenario import Scenario
+    from amemgym_train.policy.local import LocalPolicy
+
+
+def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: int, out: Path) -> dict[str, Any]:
+    """Train an adapter by ``training.grpo.steps`` on-policy steps, and save it with the figures of every step.
+
+    Checkpoints lie beside ``out``, where a killed stage leaves them: the same stage goes on from the last one.
+    """
+    from amemgym_train.policy.references import load
+    from amemgym_train.training.grpo import train_grpo
+    from amemgym_train.training.lora import gathered, load_adapter, new_adapter, save_adapter
+
+    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
+    model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
+    sampling = Sampling(**recipe.sampling.model_dump())
+
+    def rollout(policy: "LocalPolicy", step: int) -> list[Episode]:
+        scenarios = users_of(recipe, iteration, step)
+        factory = agents(recipe, policy, sampling)
+        return play(
+            environment(recipe, "train", scenarios),
+            tasks(recipe, scenarios),
+            factory,
+            seed + step,
+            recipe.rollout.concurrency,
+            None,
+        )
+
+    checkpoints = out.parent / ".train.checkpoints"
+    metrics = train_grpo(
+        model,
+        tokenizer,
+        rollout,
+        recipe.credit,
+        recipe.training,
+        checkpoints,
+        seed,
+        rows_per_process=most_rows(recipe, users_of(recipe, iteration, 0)),
+        longest=max(recipe.agent.max_new_tokens.model_dump().values()),
+        temperature=recipe.sampling.temperature,
+        max_prompts=recipe.policy.max_batch_size,
+        max_unscorable=recipe.rollout.max_unscorable,
+    )
+    log = metrics.pop("log")
+    with gathered(model):
+        if ranks.is_main():
+            write_json(out / "training.json", log)
+            save_adapter(model, out / "adapter")
+    ranks.wait()
+    if ranks.is_main():
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    steps = [entry for entry in log if "tokens_sampled" in entry]
+    episodes = sum(entry["episodes"] for entry in steps)
+    return metrics | {"episodes": episodes, "tokens_sampled": sum(entry["tokens_sampled"] for entry in steps), **_last(steps)}
+
+
+def users_of(recipe: Recipe, iteration: int, step: int) -> "list[Scenario]":
+    """The training users of a step: the next ones of the generator at every step, unless the recipe keeps them."""
+    train = recipe.scenarios.train
+    fresh = recipe.rollout.new_users_each_iteration
+    return (train.at((iteration - 1) * recipe.training.grpo.steps + step) if fresh else train).build()
+
+
+def tasks(recipe: Recipe, scenarios: "Sequence[Scenario]") -> list[Task]:
+    """This process's share of the step's episodes."""
+    return ranks.share(
+        [Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(recipe.rollout.group_size)]
+    )
+
+
+def most_rows(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
+    """The trained calls of the process that plays the most episodes, counted in an episode that needs no model.
+
+    Generated users differ in their stories and not in how often the agent is called; of users from a file the longest counts.
+    """
+    chosen = scenarios[:1] if recipe.scenarios.train.data is None else scenarios
+
+    def agent(task: Task, episode: str, seed: int):
+        return build_agent(recipe.agent, RandomPolicy(), episode, seed, GREEDY)
+
+    played = play(environment(recipe, "train", chosen), [Task(s.id, s.id, 0) for s in chosen], agent, recipe.seed, label=None)
+    calls = max(sum(turn.operation in recipe.credit.operations for turn in episode.turns) for episode in played)
+    episodes = len(scenarios) * recipe.rollout.group_size
+    return calls * -(-episodes // ranks.count())
+
+
+def _last(steps: list[dict[str, Any]]) -> dict[str, float]:
+    """The figures of the last step, for a run's summary."""
+    kept = ("reward/", "shares/", "zero_spread", "entropy", "sampler_gap/mean", "truncated")
+    return {key: value for key, value in (steps[-1] if steps else {}).items() if key.startswith(kept)}

@@ -1,0 +1,271 @@
+"""GRPO on whole episodes: TRL's loss, optimiser and launch, on rows that our runner plays and our credit weighs.
+
+TRL's trainer generates one completion per prompt and scores it. Here a generation batch is a batch of episodes of many calls;
+``_prepare_inputs`` plays it, gives every call its own reward and baseline, and hands TRL's loss advantages and weights per
+token. One optimiser step follows each batch, so a longer episode takes no more steps.
+
+loss = 1/E * sum over episodes, calls and tokens of weight * surrogate: the weights of an episode sum to 1 (``credit.rows``), E is
+the number of episodes with a signal on all processes.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate.utils import gather_object, parse_flag_from_env
+from datasets import Dataset
+from torch.utils.data import DataLoader
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
+from trl import GRPOConfig, GRPOTrainer
+from trl.models.utils import unwrap_model_for_generation
+
+from amemgym_train.config.credit import CreditConfig
+from amemgym_train.config.training import TrainingConfig
+from amemgym_train.credit.batch import Credited, credited
+from amemgym_train.errors import UserError
+from amemgym_train.policy.local import LocalPolicy
+from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.runner import check_unscorable
+from amemgym_train.training.batch import Tensors, collate
+
+Rollout = Callable[[LocalPolicy, int], list[Episode]]  # (policy, optimiser step) -> this process's episodes
+
+
+class EpisodeGRPO(GRPOTrainer):
+    """``rollout`` plays a process's share of a step's episodes; ``batches`` micro-batches of rows follow on every process."""
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        rollout: Rollout,
+        credit: CreditConfig,
+        training: TrainingConfig,
+        arguments: GRPOConfig,
+        *,
+        max_prompts: int,
+        max_unscorable: float,
+    ) -> None:
+        placeholder = Dataset.from_dict({"prompt": [""] * arguments.generation_batch_size})  # the rollout has the tasks
+        super().__init__(model, [_unused], arguments, placeholder, processing_class=tokenizer)
+        self.beta = training.grpo.beta  # set late: TRL would else load the adapter twice, to be its own reference
+        self.rollout, self.credit, self.training = rollout, credit, training
+        self.max_prompts, self.max_unscorable = max_prompts, max_unscorable
+        self.batch: Credited | None = None
+        self._logps: torch.Tensor | None = None
+        self._parts: list[tuple[float, dict[str, float]]] = []  # of a step: each micro-batch's weight and figures
+        self.remove_callback(PrinterCallback)  # its log goes to a file
+
+    def get_train_dataloader(self) -> DataLoader:
+        """As many empty batches as there are micro-batches: what is trained on comes from the rollout."""
+        return DataLoader([{}] * (self.args.max_steps * self.args.steps_per_generation), batch_size=1, collate_fn=_first)
+
+    def _prepare_inputs(self, _: Any) -> Tensors:
+        place = self._step % self.args.steps_per_generation
+        if place == 0 or self.batch is None:
+            self.batch = self._play(self.state.global_step)
+        inputs = collate(self.batch.batches[place], self.processing_class.pad_token_id, self.batch.scale)
+        inputs = {key: value.to(self.accelerator.device) for key, value in inputs.items()}
+        inputs["num_items_in_batch"] = torch.tensor(self.batch.tokens, device=self.accelerator.device)
+        inputs["place"] = place
+        if self.beta:
+            inputs["ref_per_token_logps"] = self._reference(inputs)
+        return inputs
+
+    def _play(self, step: int) -> Credited:
+        """A step's episodes, played with the weights as they are now, and their rows."""
+        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:  # ZeRO-3: gathered once, not per call
+            policy = LocalPolicy(model, self.processing_class, f"step-{step}", self.max_prompts)
+            episodes = self.rollout(policy, step)
+        self.model.train()  # the policy answers in evaluation mode
+        check_unscorable(_outcomes(episodes), self.max_unscorable)
+        batch = credited(
+            episodes,
+            self.credit,
+            gather=gather_object,
+            per_batch=self.args.per_device_train_batch_size,
+            batches=self.args.steps_per_generation,
+            longest=self.args.max_completion_length,
+            keep_zeros=self.beta > 0,
+        )
+        for name, value in batch.figures.items():
+            self._metrics["train"][name].append(value)
+        return batch
+
+    @torch.no_grad()
+    def _reference(self, inputs: Tensors) -> torch.Tensor:
+        """Log-probabilities under the model without its adapter, (B, T)."""
+        with self.accelerator.unwrap_model(self.model).disable_adapter():
+            return super()._get_per_token_logps_and_entropies(self.model, *_sequence(inputs))[0]
+
+    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+        result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+        self._logps = result[0].detach()
+        return result
+
+    def _compute_loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
+        counts = {name: len(values) for name, values in self._metrics["train"].items()}
+        loss = super()._compute_loss(model, inputs)
+        new = {name: values[counts.get(name, 0) :] for name, values in self._metrics["train"].items()}
+        for name in new:
+            del self._metrics["train"][name][counts.get(name, 0) :]
+        weight = self.accelerator.gather(inputs["tool_mask"].sum()[None]).sum().item()
+        self._parts.append((weight, {name: values[0] for name, values in new.items() if values}))
+        if inputs["place"] == self.args.steps_per_generation - 1:
+            for name, value in token_means(self._parts).items():
+                self._metrics["train"][name].append(value)
+            self._parts = []
+            self._check_sampler(inputs)
+        return loss
+
+    def _check_sampler(self, inputs: Tensors) -> None:
+        """UserError when the sampler's log-probabilities are not those of the weights that are trained.
+
+        They are compared on a step's last micro-batch, before its update: then both had the same weights. A gap means that the
+        sampler used another adapter, another precision or another chat template than the trainer.
+        """
+        trained = inputs["trained"]
+        gap = (self._logps - inputs["sampled_logps"]).abs()[trained]
+        local = torch.stack([gap.sum(), trained.sum().to(gap.dtype), gap.max() if gap.numel() else gap.new_zeros(())])
+        sums = self.accelerator.gather(local[None])
+        mean, worst = (sums[:, 0].sum() / sums[:, 1].sum().clamp(min=1)).item(), sums[:, 2].max().item()
+        self._metrics["train"]["sampler_gap/mean"].append(mean)
+        self._metrics["train"]["sampler_gap/max"].append(worst)
+        limit = self.training.grpo.max_logprob_gap
+        if not mean <= limit:
+            raise UserError(
+                f"step {self.state.global_step}: sampler and trainer differ by {mean:.3f} in log-probability per token "
+                f"(most: {worst:.3f}), training.grpo.max_logprob_gap allows {limit}. They do not hold the same weights: load the "
+                "adapter anew, or raise the limit if the sampler computes in a lower precision"
+            )
+
+
+def train_grpo(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rollout: Rollout,
+    credit: CreditConfig,
+    training: TrainingConfig,
+    folder: Path,
+    seed: int,
+    *,
+    rows_per_process: int,
+    longest: int,
+    temperature: float,
+    max_prompts: int = 32,
+    max_unscorable: float = 0.1,
+) -> dict[str, Any]:
+    """Train ``model``'s adapter in place for ``training.grpo.steps`` steps, from the last checkpoint in ``folder`` on, if any.
+
+    ``rows_per_process``: most rows of one step on one process, from which the number of micro-batches follows; ``longest``: most
+    tokens of a completion. Returns steps, seconds, the mean loss and the trainer's ``log``, a dict per step.
+    """
+    batches = math.ceil(rows_per_process / training.batch_size)
+    batches += batches * training.batch_size % 2  # TRL wants pairs of completions in a generation batch
+    trainer = EpisodeGRPO(
+        model,
+        tokenizer,
+        rollout,
+        credit,
+        training,
+        _arguments(model, training, folder, seed, batches, longest, temperature),
+        max_prompts=max_prompts,
+        max_unscorable=max_unscorable,
+    )
+    result = trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
+    unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
+    return {
+        "distributed": trainer.accelerator.distributed_type.value,
+        "loss": result.training_loss,
+        "steps": result.global_step,
+        "seconds": result.metrics["train_runtime"],
+        "log": trainer.state.log_history,
+    }
+
+
+def _arguments(
+    model: PreTrainedModel,
+    training: TrainingConfig,
+    folder: Path,
+    seed: int,
+    batches: int,
+    longest: int,
+    temperature: float,
+) -> GRPOConfig:
+    settings, cpu = training.grpo, model.device.type == "cpu"
+    deepspeed = parse_flag_from_env("ACCELERATE_USE_DEEPSPEED")
+    return GRPOConfig(
+        output_dir=str(folder),
+        max_steps=settings.steps,
+        per_device_train_batch_size=training.batch_size,
+        gradient_accumulation_steps=batches,
+        num_generations=2,
+        max_completion_length=longest,
+        learning_rate=training.learning_rate,
+        lr_scheduler_type=training.scheduler,
+        warmup_steps=round(training.warmup_ratio * settings.steps),
+        max_grad_norm=training.max_grad_norm,
+        weight_decay=0.0,
+        activation_checkpointing=training.gradient_checkpointing,
+        temperature=temperature,
+        epsilon=settings.epsilon,
+        epsilon_high=settings.epsilon_high,
+        loss_type="cispo" if settings.surrogate == "cispo" else "dapo",  # both sum over tokens: the weights do the averaging
+        beta=0.0,
+        logging_steps=1,
+        save_strategy="steps" if settings.save_steps else "no",
+        save_steps=settings.save_steps or 1,
+        save_total_limit=1,
+        report_to=[],
+        seed=seed,
+        data_seed=seed,
+        bf16=False,
+        use_cpu=cpu and not deepspeed,  # see evolution.ranks
+        ddp_backend="gloo" if cpu and deepspeed else None,
+        disable_tqdm=True,
+    )
+
+
+def token_means(parts: Sequence[tuple[float, dict[str, float]]]) -> dict[str, float]:
+    """Figures of micro-batches as those of their step: means weighted by tokens, and the extremes of extremes.
+
+    TRL averages over micro-batches, so that its figures would depend on how the rows are cut and on padding.
+    """
+    real = [(weight, figures) for weight, figures in parts if weight > 0]
+    means: dict[str, float] = {}
+    for name in real[0][1] if real else ():
+        values = [figures[name] for _, figures in real]
+        if name.endswith(("_min", "_max")):
+            means[name] = (min if name.endswith("_min") else max)(values)
+        else:
+            means[name] = sum(w * v for (w, _), v in zip(real, values, strict=True)) / sum(w for w, _ in real)
+    return means
+
+
+def _sequence(inputs: Tensors) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Ids, attention mask, and how many of the last tokens are scored."""
+    ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
+    mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
+    return ids, mask, inputs["completion_ids"].size(1)
+
+
+def _outcomes(episodes: Sequence[Episode]) -> list[Episode]:
+    """The episodes of all processes, without their turns: enough to say how many could not be played."""
+    bare = [Episode(e.environment, e.task, e.seed, e.group, error=e.error) for e in episodes]
+    return gather_object(bare)
+
+
+def _last_checkpoint(folder: Path) -> str | None:
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    return str(found[-1]) if found else None
+
+
+def _first(items: list[Any]) -> Any:
+    return items[0]
+
+
+def _unused(**_: Any) -> list[float]:
+    raise RuntimeError("rewards come from credit, not from TRL's reward functions")

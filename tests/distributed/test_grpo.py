@@ -1,0 +1,91 @@
+"""On-policy training by ``accelerate launch``: the same trajectory in one process, two, and two that share the model."""
+
+import importlib.util
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS = 5
+# The tiny model writes little that is true: by the outcome part of the blend its calls differ all the same.
+GRPO = ["evolution.iterations=1", f"training.grpo.steps={STEPS}", "evaluation.controls=[]", "credit.scheme=blend"]
+# Small steps: of a gradient that is all but 0 Adam makes an update of rounding errors, and one other token ends the likeness.
+GRPO += ["training.learning_rate=3e-4"]
+
+
+@pytest.fixture
+def launch(amemgym_train):
+    """Runs recipes/grpo.py with the named launch file."""
+
+    def run(config, *arguments):
+        start = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", "--config_file"]
+        words = [ROOT / "accelerate_configs" / f"{config}.yaml", ROOT / "recipes" / "grpo.py", *arguments]
+        return subprocess.run([*start, *map(str, words)], capture_output=True, text=True, env=amemgym_train.env, timeout=500)
+
+    return run
+
+
+def steps_of(run):
+    log = json.loads((run / "iterations" / "001" / "training.json").read_text())
+    return [entry for entry in log if "tokens_sampled" in entry]
+
+
+@pytest.fixture(scope="session")
+def alone(write_recipe, amemgym_train, tmp_path_factory):
+    """The run folder of one process."""
+    folder = tmp_path_factory.mktemp("alone")
+    result = amemgym_train("evolve", write_recipe(folder), *GRPO, "training.method=grpo")
+    assert result.returncode == 0, result.stderr
+    return folder / "runs" / "tiny"
+
+
+def test_the_steps_of_one_process_are_sound(alone):
+    steps = steps_of(alone)
+    assert [entry["step"] for entry in steps] == list(range(1, STEPS + 1))
+    assert all(entry["episodes"] == 8 and entry["unscorable"] == 0 and entry["rows"] > 0 for entry in steps)
+    assert all(entry["sampler_gap/mean"] < 1e-4 for entry in steps)  # one model samples and learns
+    assert all(entry["grad_norm"] > 0 and 0 < entry["entropy"] < 10 for entry in steps)
+    losses = [sum(entry[f"shares/{name}"] for name in ("correct", "write", "read", "utilisation")) for entry in steps]
+    assert losses == pytest.approx([1.0] * STEPS, abs=1e-3)
+
+
+@pytest.mark.parametrize("config", ["cpu_two", "cpu_zero2", "cpu_zero3"])
+def test_two_processes_take_the_same_steps(tmp_path, write_recipe, launch, alone, config):
+    """Real episodes, real optimiser steps; a sum over two processes differs from one in its last digits only."""
+    if config != "cpu_two" and importlib.util.find_spec("deepspeed") is None:
+        pytest.skip("deepspeed is not installed; pip install amemgym-train[deepspeed]")
+    result = launch(config, write_recipe(tmp_path), *GRPO)
+    assert result.returncode == 0, result.stderr[-3000:]
+    manifest = json.loads((tmp_path / "runs" / "tiny" / "iterations" / "001" / "manifest.json").read_text())
+    assert manifest["train"]["result"]["distributed"] == ("MULTI_CPU" if config == "cpu_two" else "DEEPSPEED")
+    ours, theirs = steps_of(tmp_path / "runs" / "tiny"), steps_of(alone)
+    for key in ("rows", "episodes", "tokens_sampled", "tokens_trained", "reward/write", "reward/answer"):
+        assert [step.get(key) for step in ours] == [step.get(key) for step in theirs], key
+    for key in ("grad_norm", "entropy"):
+        assert [step[key] for step in ours] == pytest.approx([step[key] for step in theirs], rel=2e-3), key
+    assert (tmp_path / "runs" / "tiny" / "iterations" / "001" / "adapter" / "adapter_model.safetensors").is_file()
+
+
+def test_a_killed_run_goes_on_behind_its_last_step(tmp_path, write_recipe, amemgym_train, alone, outcome):
+    recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
+    command = amemgym_train.command("evolve", recipe, *GRPO, "training.method=grpo")
+    process = subprocess.Popen(command, env=amemgym_train.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    checkpoint = run / "iterations" / "001" / ".train.checkpoints" / "checkpoint-3" / "trainer_state.json"
+    deadline = time.monotonic() + 200
+    while not checkpoint.is_file():
+        assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()[-2000:]
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (run / "iterations" / "001" / "training.json").exists()
+    result = amemgym_train("evolve", recipe, *GRPO, "training.method=grpo")
+    assert result.returncode == 0, result.stderr
+    (_, _, files), (_, _, expected) = outcome(run), outcome(alone)
+    assert files == expected  # the adapter's bytes are those of an undisturbed run
+    assert [step["step"] for step in steps_of(run)] == list(range(1, STEPS + 1))
+    assert math.isfinite(steps_of(run)[-1]["loss"])
