@@ -39,10 +39,10 @@ def main(argv: list[str] | None = None) -> int:
     return code or 0
 
 
-def generate(arguments: argparse.Namespace) -> None:
+def generate(arguments: argparse.Namespace) -> int | None:
     from amemgym_train.scenarios.generate import generate as generated
 
-    generated(arguments)
+    return generated(arguments)
 
 
 def validate(arguments: argparse.Namespace) -> int:

@@ -55,7 +55,8 @@ def table(out: Path, seeds: list[int]) -> None:
         scores = [spread([one[i]["validation"] for one in runs]) for i in range(len(runs[0]))]
         tokens = fmean(sum(step["training"]["tokens_sampled"] for step in one) for one in runs)
         print(f"| {scheme} | {tokens:,.0f} | {' '.join(scores)} |")
-    print("\n| scheme | test memory score before | after | write failures | read failures | utilisation failures |\n|---|---|---|---|---|---|")
+    print("\n| scheme | test memory score before | after | write failures | read failures | utilisation failures |")
+    print("|---|---|---|---|---|---|")
     for scheme in schemes:
         tests = [read(out, scheme, seed)["test"] for seed in seeds]
         cells = [spread([test["after"][key] for test in tests]) for key in ("memory_score", "write", "read", "utilisation")]

@@ -1,6 +1,8 @@
 """``generate`` and ``validate`` as a user types them."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -278,3 +280,87 @@ def test_what_cannot_be_validated_is_told(tmp_path, amemgym, data):
     assert code == 2 and f"--tokenizer {tmp_path / 'folder'}: cannot be loaded (" in errors
     code, _, errors = amemgym("validate", data, "--model", "some-model")
     assert code == 2 and "--model some-model needs --base-url" in errors
+
+
+def times(folder):
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def test_a_finished_file_is_left_alone_and_another_is_said_to_be_replaced(tmp_path, amemgym, data):
+    before = times(tmp_path)
+    code, shown, errors = amemgym("generate", *SMALL, "--out", data)
+    assert (code, shown, errors) == (0, f"{data}: already there, with the 3 users that these settings give\n", "")
+    assert times(tmp_path) == before
+    code, shown, errors = amemgym("generate", *SMALL, "seed=1", "--out", data)
+    assert code == 0 and "3 users, about" in shown and f"{data}: the file that stood there is replaced" in errors
+    assert times(tmp_path)["data.json"] != before["data.json"]
+
+
+def test_of_all_splits_only_what_is_missing_is_written(tmp_path, amemgym):
+    words = ["generate", "--split", "all", "--out", tmp_path, "--preset", "tiny"]
+    assert amemgym(*words)[0] == 0
+    before = times(tmp_path)
+    (tmp_path / "validation.json").write_text("[]")
+    code, shown, _ = amemgym(*words)
+    assert code == 0 and [line.split(":")[1].split(",")[0] for line in shown.splitlines()] == [
+        " already there",
+        " 2 users",
+        " already there",
+    ]
+    assert {name for name, time in times(tmp_path).items() if time != before[name]} == {
+        "validation.json",
+        "validation.manifest.json",
+    }
+    assert amemgym("validate", tmp_path)[0] == 0
+
+
+def test_a_part_of_other_settings_is_said_to_be_discarded(tmp_path, amemgym):
+    from amemgym_envs.amemgym.dataset import build
+
+    class Stop(Exception):
+        pass
+
+    def stop(done):
+        if done == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        build(GeneratorConfig(num_users=3, num_variables=4, num_questions=3), tmp_path / "data.json", advance=stop)
+    code, _, errors = amemgym("generate", *SMALL, "--out", tmp_path / "data.json")
+    assert code == 0 and "an unfinished part of other settings or words is discarded, users in it: 2" in errors
+
+
+@pytest.mark.parametrize(("choices", "told"), [(4, False), (5, True), (3, True)])
+def test_choices_that_are_no_full_grid_are_told(tmp_path, amemgym, choices, told):
+    words = ["num_users=2", "num_changes_per_period=1", "num_periods=1", f"num_choices={choices}"]
+    code, _, errors = amemgym("generate", *words, "--out", tmp_path / "data.json")
+    assert (
+        code == 0
+        and (f"num_choices {choices} is no full grid of the values of 2 variables, which leaves a hint" in errors) is told
+    )
+
+
+def test_a_recipe_is_asked_for_its_users_only(tmp_path, amemgym):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("name: x\npolicy: {model: ./nowhere}\nscenarios: {train: {preset: tiny}}\n")
+    assert amemgym("generate", recipe, "--out", tmp_path / "data.json")[0] == 0
+    assert load_scenarios(tmp_path / "data.json") == ScenarioConfig(**ROLES["train"], preset="tiny").build()
+
+
+@pytest.mark.parametrize(
+    "words", [["generate", *SMALL, "--out", "new.json"], ["validate", "data.json", "--json"]], ids=lambda w: w[0]
+)
+def test_a_reader_who_stops_reading_ends_the_command_quietly(tmp_path, data, words):
+    read, write = os.pipe()
+    os.close(read)
+    code = "import sys; from amemgym_train.cli import main; sys.exit(main())"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, env=env, text=True
+        )
+    finally:
+        os.close(write)
+    assert done.returncode in (0, 141)
+    assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+    assert (tmp_path / words[-1]).exists() or words[0] == "validate"

@@ -31,8 +31,8 @@ def _training(recipe: Recipe) -> str:
     training, credit = recipe.training, recipe.credit
     if training.method == "grpo":
         return (
-            f"It then updates the adapter once, on its {' + '.join(credit.operations)} calls paid by credit.scheme {credit.scheme}, "
-            f"{training.batch_size} rows per process and forward pass."
+            f"It then updates the adapter once, on its {' + '.join(credit.operations)} calls, paid by credit.scheme "
+            f"{credit.scheme}, {training.batch_size} rows per process and forward pass."
         )
     per_step = training.batch_size * training.gradient_accumulation
     sentence = (

@@ -84,6 +84,13 @@ class ScenarioConfig(Section):
         settings = preset(str(named["preset"])) if named.get("preset") is not None else {}
         return settings | named
 
+    @field_validator("difficulty", mode="before")
+    @classmethod
+    def _weights(cls, value: Any) -> Any:
+        if isinstance(value, dict) and any(isinstance(weight, bool) for weight in value.values()):
+            raise ValueError(f"got {value}, expected weights that are numbers")  # true would pass for 1
+        return value
+
     @field_validator("start_date", mode="before")
     @classmethod
     def _bare_date(cls, value: Any) -> Any:

@@ -2,20 +2,25 @@
 
 import argparse
 import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amemgym_train.config.load import load_recipe
+from amemgym_train.config.load import load_scenarios
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
 from amemgym_train.errors import UserError
 from amemgym_train.rollout.progress import counted
 from amemgym_train.scenarios import GENERATE_FLAGS
+from amemgym_train.scenarios.output import quiet_when_cut
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.dataset.stream import Entry
     from amemgym_envs.amemgym.generator import GeneratorConfig
 
+LOOKED_AT = 20  # users, for the note on choices that are no full grid
 
+
+@quiet_when_cut
 def generate(arguments: argparse.Namespace) -> None:
     """One file for one split; a folder with a file for each when the split is ``all``."""
     from amemgym_envs.amemgym.scenario import ScenarioError
@@ -28,7 +33,7 @@ def generate(arguments: argparse.Namespace) -> None:
     configs = {split: _section(arguments, split).generator() for split in splits}  # every mistake before any work
     try:
         for split, config in configs.items():
-            _report(files[split], _written(arguments, config, files[split]))
+            _generated(arguments, config, files[split])
     except ScenarioError as error:
         raise UserError(str(error)) from error
 
@@ -41,10 +46,36 @@ def _section(arguments: argparse.Namespace, split: str) -> ScenarioConfig:
     given = {key: getattr(arguments, flag) for flag, key in GENERATE_FLAGS.items() if getattr(arguments, flag) is not None}
     words = [f"{key}={value}" for key, value in given.items()] + [word for word in arguments.words if "=" in word]
     words = [word if "." in word.partition("=")[0] else f"scenarios.{split}.{word}" for word in words]
-    section = getattr(load_recipe(recipes[0] if recipes else None, words).scenarios, split)
+    section = getattr(load_scenarios(recipes[0] if recipes else None, words), split)
     if section.data is not None:
         raise UserError(f"scenarios.{split} are read from {section.data}: there is nothing to generate")
     return section
+
+
+def _generated(arguments: argparse.Namespace, config: "GeneratorConfig", path: Path) -> None:
+    """One file, and what there is to say of it. A finished one of the same settings is left alone."""
+    from amemgym_envs.amemgym.dataset import finished
+
+    entries = finished(config, path) if arguments.model is None else None
+    if entries is not None:
+        print(f"{path}: already there, with the {_users(entries)} that these settings give")
+        return
+    _report(path, _written(arguments, config, path))
+    if arguments.model is None:
+        _note_hint(config, path)
+
+
+def _note_hint(config: "GeneratorConfig", path: Path) -> None:
+    from amemgym_envs.amemgym.generator.user import full_grid
+
+    users = range(config.user_offset, config.user_offset + min(config.num_users, LOOKED_AT))
+    if not all(full_grid(config, user) for user in users):
+        grid = f"num_choices {config.num_choices} is no full grid of the values of {config.num_states_per_question} variables"
+        _note(f"{path}: {grid}, which leaves a hint to the right choice; see num_choices in docs/scenarios.md")
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _written(arguments: argparse.Namespace, config: "GeneratorConfig", path: Path) -> "list[Entry]":
@@ -52,7 +83,7 @@ def _written(arguments: argparse.Namespace, config: "GeneratorConfig", path: Pat
 
     with counted(path.name, config.num_users, "users") as advance:
         if arguments.model is None:
-            return build(config, path, workers=arguments.workers, advance=advance)
+            return build(config, path, workers=arguments.workers, advance=advance, note=_note)
         return asyncio.run(_by_model(arguments, config, path, advance))
 
 
@@ -71,7 +102,8 @@ async def _by_model(arguments: argparse.Namespace, config: "GeneratorConfig", pa
         async for _, outcome in writer.write(users):
             found += [outcome] if isinstance(outcome, Scenario) else []
             advance(len(found))
-    entries = save(found, path, settings_of(config) | {"writer": writer.report.to_dict()}) if found else []
+    settings = settings_of(config) | {"writer": writer.report.to_dict()}
+    entries = save(found, path, settings, _note) if found else []
     print("\n".join(writer.report.lines()))
     if len(found) < config.num_users:
         kept = f"{len(found)} of {config.num_users} users are in {path}" if found else "no user was written"
@@ -98,6 +130,11 @@ def endpoint(arguments: argparse.Namespace) -> Any:
 def _report(path: Path, entries: "list[Entry]") -> None:
     from amemgym_envs.amemgym.dataset import manifest_path
 
-    users = "1 user" if len(entries) == 1 else f"{len(entries)} users"
     tokens = sum(entry.tokens for entry in entries) / max(len(entries), 1)
-    print(f"{path}: {users}, about {tokens:,.0f} tokens of conversation each; {manifest_path(path).name} has their hashes")
+    print(
+        f"{path}: {_users(entries)}, about {tokens:,.0f} tokens of conversation each; {manifest_path(path).name} has their hashes"
+    )
+
+
+def _users(entries: "list[Entry]") -> str:
+    return "1 user" if len(entries) == 1 else f"{len(entries)} users"

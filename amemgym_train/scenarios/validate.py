@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from amemgym_train.errors import UserError
 from amemgym_train.rollout.progress import counted
+from amemgym_train.scenarios.output import quiet_when_cut
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.validation import Report
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 SHOWN = 40  # violations that the table names; --json has them all
 
 
+@quiet_when_cut
 def validate(arguments: argparse.Namespace) -> int:
     """0 for valid data, or a valid language pack, 1 for one with violations."""
     from amemgym_envs.amemgym.errors import ScenarioError

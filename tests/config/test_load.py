@@ -1,6 +1,6 @@
 import pytest
 
-from amemgym_train.config.load import load_recipe, recipe_hash
+from amemgym_train.config.load import load_recipe, load_scenarios, recipe_hash
 from amemgym_train.errors import UserError
 
 RECIPE = """\
@@ -126,3 +126,30 @@ def test_hash_changes_with_what_is_computed_only(write):
         assert recipe_hash(load_recipe(path, [same])) == base
     for other in ["seed=1", "sampling.top_p=0.9", "evolution.start_from=base", "scenarios.test.seed=9", "agent.update_bsz=4"]:
         assert recipe_hash(load_recipe(path, [other])) != base
+
+
+def test_the_users_of_a_recipe_do_not_depend_on_its_other_sections(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    sound = "scenarios: {test: {seed: 9}}\n"
+    path.write_text(f"{sound}policy: {{model: ./nowhere}}\nagent: {{nmae: awi}}\nseed: -1\nseed: 2\n")
+    scenarios = load_scenarios(path, ["training.keep_per_slot=900"])
+    path.write_text(f"name: x\n{sound}")
+    assert scenarios == load_recipe(path).scenarios
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("scenarios: {test: {sede: 9}}", "scenarios.test.sede (recipe.yaml:1): no such key"),
+        ("scenarios: {test: {num_variables: 500}}", "scenarios.test (recipe.yaml:1): generator setting num_variables"),
+        ("scenarios: {train: {split: all}, test: {split: test, user_offset: 3}}", "scenarios.test.user_offset"),
+        ("scenarios: {test: {seed: 1, seed: 2}}", "scenarios.test.seed (recipe.yaml:1): written before"),
+        ("scenariso: {test: {seed: 9}}", "scenariso (recipe.yaml:1): no such key"),
+    ],
+)
+def test_problems_of_the_users_are_told(tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipe.yaml").write_text(text)
+    with pytest.raises(UserError) as stop:
+        load_scenarios("recipe.yaml")
+    assert message in str(stop.value)

@@ -77,3 +77,10 @@ def test_a_file_and_the_generator_do_not_mix():
     with pytest.raises(ValidationError, match="add data"):
         ScenarioConfig(users=["a"])
     assert ScenariosConfig.model_validate({"test": {"data": "data.json", "rounds_init": 2}}).test.rounds_init == 2
+
+
+@pytest.mark.parametrize("weights", [{"direct": True}, {"event": float("inf")}, {"event": float("nan")}, {"direct": "many"}])
+def test_weights_of_difficulty_are_numbers(weights):
+    with pytest.raises(ValidationError, match="difficulty"):
+        ScenarioConfig(difficulty=weights)
+    assert ScenarioConfig(difficulty={"direct": 1, "event": 0.5}).generator().difficulty == {"direct": 1.0, "event": 0.5}

@@ -2,15 +2,18 @@
 
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import pairwise
+from random import Random
 
 import pytest
 
 from amemgym_envs.amemgym.environment import AMemGymEnv
 from amemgym_envs.amemgym.generator import GeneratorConfig, generate
+from amemgym_envs.amemgym.generator.dates import other_times, seconds
 from amemgym_envs.amemgym.generator.filling import conversation_tokens, session_tokens
 from amemgym_envs.amemgym.languages import phrased, wording
+from amemgym_envs.amemgym.scenario import ScenarioError
 
 SMALL = GeneratorConfig(seed=3, num_users=2, num_variables=6, num_periods=3, num_questions=4, num_changes_per_period=2)
 TARGET = 20_000
@@ -129,6 +132,17 @@ def test_every_telling_session_has_its_noise_rounds(language):
         assert len({text for session in sessions for text in session.off_topic}) > 3
 
 
+@by_language
+@pytest.mark.parametrize("turns", [0, 1])
+def test_noise_rounds_of_one_session_repeat_nothing_before_all_was_said(language, turns):
+    texts = phrased(wording(language).off_topic, "test")
+    count = turns * len(texts) + len(texts) // 2
+    for user in generate(replace(SMALL, noise_rounds=count, language=language, phrasings="test")):
+        for session in (session for period in user.periods for session in period.sessions):
+            said = Counter(session.off_topic)
+            assert sum(said.values()) == count and {said[text] for text in texts} == {turns, turns + 1}
+
+
 def test_noise_rounds_change_nothing_but_themselves():
     for plain, noisy in zip(generate(SMALL), generate(replace(SMALL, noise_rounds=2)), strict=True):
         for period in noisy.periods:
@@ -156,3 +170,24 @@ def test_data_from_elsewhere_is_measured_as_one_round_with_replies_of_150_tokens
     user.extra.clear()
     openings = [session.query for period in user.periods for session in period.sessions]
     assert conversation_tokens(user, len) == sum(map(len, openings)) + 150 * len(openings)
+
+
+def test_a_target_that_would_crowd_the_periods_is_refused_by_its_name():
+    """A tenth of the seconds of the shortest period is the most; what is told is what would be taken."""
+    with pytest.raises(
+        ScenarioError, match=r"target_tokens: got 10{12}, expected at most ([\d,]+), for 259,200 off-topic sess"
+    ) as stop:
+        replace(SMALL, target_tokens=10**12)
+    most = int(str(stop.value).partition("at most ")[2].partition(", for ")[0].replace(",", ""))
+    assert replace(SMALL, target_tokens=most).target_tokens == most
+    with pytest.raises(ScenarioError, match="target_tokens"):
+        replace(SMALL, target_tokens=most + 1)
+    with pytest.raises(ScenarioError, match="for 241,920 off-topic sessions in a period"):  # a February
+        replace(SMALL, target_tokens=10**12, num_months_per_period=1, num_periods=5)
+
+
+def test_as_many_sessions_as_a_month_may_hold_have_times_of_their_own():
+    begin, end = date(2021, 2, 1), date(2021, 3, 1)
+    count = seconds(begin, end) // 10
+    times = other_times(begin, end, count, {"2021-02-01 00:00:01"}, Random(1))
+    assert len(set(times)) == count == 241_920 and "2021-02-01 00:00:01" not in times

@@ -235,3 +235,32 @@ def test_a_variable_changes_beyond_the_preferred_number_only_when_no_other_can()
     for user in generate(tight):
         assert max(user.periods[3].update_cnts.values()) == 1
         assert sorted(user.periods[4].update_cnts.values()) == [1, 1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"direct": True},
+        {"event": float("inf")},
+        {"event": float("nan")},
+        {"direct": "1"},
+        {"direct": -1},
+        {"direct": 0},
+        {},
+        {"odd": 1},
+        ["direct"],
+        5,
+    ]
+    + [{"direct": 1e308, "event": 1e308}],
+    ids=str,
+)
+def test_weights_of_difficulty_are_finite_numbers(weights):
+    with pytest.raises(ScenarioError, match="difficulty: got .*, expected one of direct, indirect, event, mixed, or weights"):
+        replace(SMALL, difficulty=weights)
+
+
+@pytest.mark.parametrize("key", ["rounds_init", "rounds_update", "reply_tokens"])
+def test_more_rounds_and_tokens_than_can_be_meant_are_refused(key):
+    assert getattr(replace(SMALL, **{key: 100_000}), key) == 100_000
+    with pytest.raises(ScenarioError, match=f"{key}: got 100001, expected at most 100000"):
+        replace(SMALL, **{key: 100_001})

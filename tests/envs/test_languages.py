@@ -94,6 +94,13 @@ def test_held_out_phrasings_are_the_last_third():
     assert phrased(says, "train") == says[:4] and phrased(says, "test") == says[4:] and phrased(says, "all") == says
 
 
+def test_a_pack_that_is_not_there_says_where_it_was_looked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    expected = f"looked for in {tmp_path}: go to the folder that the data was made in, or name an absolute path"
+    with pytest.raises(ScenarioError, match=re.escape(expected)):
+        wording("./packs/de")
+
+
 def test_unknown_language_and_split_name_the_choices():
     with pytest.raises(ScenarioError, match="language is 'xx', expected one of en, zh, or ./a/folder with a talk.yaml"):
         wording("xx")
@@ -142,6 +149,44 @@ def test_a_folder_is_a_language(pack):
         ("talk.yaml", lambda t: t["questions"].append("What fits?"), "'What fits.' must contain .topics. exactly once"),
         ("talk.yaml", lambda t: t["domains"].append("moods"), "moods.yaml: cannot be read"),
         ("talk.yaml", lambda t: t.update(bytes_per_token=0), "bytes_per_token is 0, expected a number above 0"),
+        ("talk.yaml", lambda t: t["joiners"].update(items=5), "talk.yaml: joiners.items is 5, expected a text"),
+        (
+            "talk.yaml",
+            lambda t: t.update(bytes_per_token=float("inf")),
+            "talk.yaml: bytes_per_token is inf, expected a number above 0",
+        ),
+        ("talk.yaml", lambda t: t.update(instructions=["a"]), "talk.yaml: instructions has no session"),
+        ("talk.yaml", lambda t: t.update(domains="food"), "talk.yaml: got a str, expected a list"),
+        (
+            "talk.yaml",
+            lambda t: t["questions"].append("What {x} of {topics}?"),
+            "talk.yaml: questions entry .* has a stray brace",
+        ),
+        ("talk.yaml", lambda t: t["events"].append("{ {topics}"), "talk.yaml: events entry .* has a stray brace"),
+        ("talk.yaml", lambda t: t["reports"].append('{name}{0}: "{said}"'), "talk.yaml: reports entry .* has a stray brace"),
+        (
+            "personas.yaml",
+            lambda p: p.update(name="{first} {mid} {last}"),
+            "personas.yaml: personas.name entry .* has a stray brace",
+        ),
+        (
+            "personas.yaml",
+            lambda p: p["complementary"].append("{who}"),
+            "personas.yaml: personas.complementary entry '{who}' has a stray",
+        ),
+        ("personas.yaml", lambda p: p.update(interests=["a", "b"]), "personas.interests has 2 texts, expected at least 3"),
+        ("personas.yaml", lambda p: p.update(skills=["a"]), "personas.skills has 1 texts, expected at least 3"),
+        (
+            "variables/food.yaml",
+            lambda v: v[0]["says"].append("My coffee order {0} is {value}."),
+            "food.yaml: .* says entry .* has a stray",
+        ),
+        (
+            "variables/food.yaml",
+            lambda v: v[0]["advice"].append("take {value}}"),
+            "food.yaml: .* advice entry .* has a stray brace",
+        ),
+        ("variables/food.yaml", lambda v: v[0].update(name=""), "food.yaml: variable '': name has the entry '', expected a text"),
         ("personas.yaml", lambda p: p.pop("surnames"), "personas.surnames is None, expected a list of texts"),
         ("variables/food.yaml", lambda v: v[0].pop("asks"), "food.yaml: variable 'coffee order' has keys .* expected .*asks"),
         ("variables/food.yaml", lambda v: v[0]["advice"].pop(), "food.yaml: variable 'coffee order': advice has 1 entries"),
@@ -171,6 +216,26 @@ def test_the_rules_find_a_leaked_value_and_a_sentence_that_names_its_value(pack)
     assert any("'Yesterday I had an oat latte.' names 'oat latte' of 'coffee order'" in problem for problem in found)
     assert any("names 'flat white' of 'coffee order'" in problem and problem.startswith("food/breakfast") for problem in found)
     assert "'What is in a flat white?' names 'flat white'" in found
+
+
+@pytest.mark.parametrize(
+    ("file", "edit", "problem"),
+    [
+        ("talk.yaml", lambda t: t["openers"].append("Hi {you}."), "talk.yaml, openers: 'Hi {you}.' has a stray brace"),
+        (
+            "off_topic.yaml",
+            lambda t: t.append("What is a } for?"),
+            "off_topic.yaml, off_topic: 'What is a } for?' has a stray brace",
+        ),
+        ("talk.yaml", lambda t: t["reports"].append("{name} said {said}"), "'{name} said {said}' needs quotes around {said}"),
+        ("talk.yaml", lambda t: t["corrections"].append(t["openers"][0]), "two meanings for"),
+        ("off_topic.yaml", lambda t: t.append(ENGLISH.openers[0]), "two meanings for"),
+        ("variables/food.yaml", lambda v: v[0].update(asks="my coffee order {"), "'my coffee order {' has a stray brace"),
+    ],
+)
+def test_the_rules_find_what_could_not_be_read_back(pack, file, edit, problem):
+    change(pack / file, edit)
+    assert [text for text in problems(wording.__wrapped__(str(pack))) if problem in text]
 
 
 def test_mentions_are_whole_words_and_in_chinese_any_place():

@@ -234,3 +234,70 @@ def test_a_broken_line_is_told_with_its_row_and_only_when_it_is_read(tmp_path):
         found.row(2)
     with pytest.raises(ScenarioError, match="row [12]: "):
         generate(replace(SMALL, personas=str(path), num_users=3))
+
+
+@pytest.mark.parametrize("column", ["name", "sex", "occupation", "persona", "skills_and_expertise"])
+@pytest.mark.parametrize("value", [5, True, {"a": 1}])
+def test_a_value_that_is_no_text_is_told(tmp_path, column, value):
+    path = tmp_path / "people.jsonl"
+    write_jsonl(path, [row(0) | {"skills_and_expertise_list": None, column: value}])
+    with pytest.raises(ScenarioError, match=f"people.jsonl, row 0: {column} is .*, expected a text"):
+        people(str(path)).row(0)
+
+
+@pytest.mark.parametrize("age", ["true", "[1]", "Infinity"])
+def test_an_age_that_is_none_is_told(tmp_path, age):
+    path = tmp_path / "people.jsonl"
+    path.write_text(json.dumps(row(0) | {"age": "?"}).replace('"?"', age))
+    with pytest.raises(ScenarioError, match="people.jsonl, row 0: age is .*, expected a number"):
+        people(str(path)).row(0)
+
+
+def test_an_age_that_a_table_lacks_is_made_up(tmp_path):
+    path = tmp_path / "people.parquet"
+    write_parquet(path, [row(0) | {"age": float("nan")}])
+    [user] = generate(replace(SMALL, personas=str(path), num_users=1))
+    assert 22 <= user.user_profile["age"] <= 66
+
+
+@pytest.mark.parametrize("column", ["name", "occupation", "persona"])
+def test_half_a_character_is_told(tmp_path, column):
+    path = tmp_path / "people.jsonl"
+    path.write_text(json.dumps(row(0) | {column: "Ann \ud83d Lee"}))
+    with pytest.raises(ScenarioError, match="people.jsonl, row 0: half of a character in its texts .*; mend that row"):
+        people(str(path)).row(0)
+
+
+def test_a_damaged_row_group_is_told_when_it_is_read(tmp_path):
+    from pyarrow import Table, parquet
+
+    path, rows = tmp_path / "people.parquet", [row(i) for i in range(8)]
+    parquet.write_table(Table.from_pylist(rows), path, row_group_size=4, compression="gzip")
+    group = parquet.ParquetFile(path).metadata.row_group(1)
+    start = min(group.column(i).dictionary_page_offset or group.column(i).data_page_offset for i in range(group.num_columns))
+    raw = bytearray(path.read_bytes())
+    raw[start : start + 400] = bytes(400)
+    path.write_bytes(raw)
+    found = people(str(path))
+    assert found.row(0)["age"] == 20
+    with pytest.raises(ScenarioError, match="people.parquet, row 4: cannot be read .*; download the file again"):
+        found.row(4)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("A Careful person keeps bees.", None),
+        ("I Am who I am.", None),
+        ("Mary likes tea.", None),
+        ("Ed O likes tea.", None),
+        ("Élodie Ōta likes tea.", "Élodie Ōta"),
+        ("élodie ōta likes tea.", None),
+        ("J. R. Smith likes tea.", None),
+        ("J. Ronald Smith likes tea.", "J. Ronald Smith"),
+    ],
+)
+def test_a_name_has_two_capitalised_words_of_two_letters_or_more(tmp_path, text, name):
+    path = tmp_path / "people.jsonl"
+    write_jsonl(path, [row(0) | {"professional_persona": None, "persona": text}])
+    assert people(str(path)).row(0)["name"] == name

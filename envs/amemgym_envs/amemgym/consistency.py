@@ -9,6 +9,7 @@ from amemgym_envs.amemgym.languages import pack_folder
 from amemgym_envs.amemgym.node import shown
 from amemgym_envs.amemgym.records import Scenario
 
+MOST = 100_000  # rounds of a session, or tokens of a reply: more is a mistake, and would play for ever
 CHOICE_TYPES: tuple[str, ...] = ("experience", "random")
 
 
@@ -68,8 +69,9 @@ def _value_faults(scenario: Scenario, path: str, name: str, value: str, period: 
 def _origin_faults(scenario: Scenario) -> Iterator[Fault]:
     for name in ("rounds_init", "rounds_update", "reply_tokens"):
         value = scenario.origin.get(name, 1)
-        if isinstance(value, bool) or not isinstance(value, int) or value < (name != "reply_tokens"):
-            yield fault(scenario, f"generator.{name}", value, "a whole number")
+        least = int(name != "reply_tokens")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+            yield fault(scenario, f"generator.{name}", value, f"a whole number from {least} to {MOST}")
     try:
         pack_folder(scenario.language)
     except ScenarioError as error:

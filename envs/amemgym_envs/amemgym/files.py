@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import math
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -13,11 +15,14 @@ import yaml
 
 from amemgym_envs.amemgym.errors import ScenarioError
 
+_SPACE = re.compile(r"[ \t\n\r]*")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of a character, if its other half does not follow
+
 
 def read_json(path: Path) -> Any:
     text = _text(path)
     try:
-        return json.loads(text)
+        return _writable(_DECODER.decode(text), _escaped(text))
     except json.JSONDecodeError as error:
         raise ScenarioError(_misread(path, error)) from error
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of nested lists
@@ -26,19 +31,23 @@ def read_json(path: Path) -> Any:
 
 def read_items(path: Path) -> Iterator[Any]:
     """The entries of a JSON list, one at a time: only one of them is held as objects."""
-    text, decoder = _text(path), json.JSONDecoder()
-    place = _skip(text, 0)
+    text = _text(path)
+    place, escaped = _skip(text, 0), _escaped(text)
     if text[place : place + 1] != "[":
         raise ScenarioError(f"{path}: starts with {text[:20]!r}, expected a list of scenarios")
     place = _skip(text, place + 1)
     try:
-        while text[place : place + 1] != "]":
-            item, place = decoder.raw_decode(text, place)
-            yield item
+        ended = text[place : place + 1] == "]"
+        while not ended:
+            item, place = _DECODER.raw_decode(text, place)  # refuses a bracket after a comma
+            yield _writable(item, escaped)
             place = _skip(text, place)
-            if text[place : place + 1] not in (",", "]"):
+            ended = text[place : place + 1] == "]"
+            if not ended and text[place : place + 1] != ",":
                 raise json.JSONDecodeError("Expecting ',' delimiter", text, place)
-            place = _skip(text, place + (text[place] == ","))
+            place = place if ended else _skip(text, place + 1)
+        if (rest := _skip(text, place + 1)) < len(text):
+            raise json.JSONDecodeError("Extra data after the list", text, rest)
     except json.JSONDecodeError as error:
         raise ScenarioError(_misread(path, error)) from error
     except (ValueError, RecursionError) as error:
@@ -47,9 +56,37 @@ def read_items(path: Path) -> Iterator[Any]:
 
 def _skip(text: str, place: int) -> int:
     """The next place that is no white space."""
-    while text[place : place + 1].isspace():
-        place += 1
-    return place
+    match = _SPACE.match(text, place)
+    return match.end() if match else place
+
+
+def _escaped(text: str) -> bool:
+    return _SURROGATE.search(text) is not None
+
+
+def _writable(value: Any, escaped: bool) -> Any:
+    """``value`` if it can be written again; ValueError for half a character, which only an escape can hold."""
+    if escaped:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Python would let the last of equal keys win in silence."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
+    return found
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no number of JSON")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite)
 
 
 def _misread(path: Path, error: json.JSONDecodeError) -> str:

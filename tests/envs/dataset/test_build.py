@@ -9,6 +9,7 @@ import pytest
 
 from amemgym_envs.amemgym.dataset import build, manifest_path, save
 from amemgym_envs.amemgym.generator import GeneratorConfig, generate
+from amemgym_envs.amemgym.generator.people import people
 from amemgym_envs.amemgym.scenario import ScenarioError, load_scenarios, save_scenarios
 
 SETTINGS = "dict(seed=5, num_users={users}, num_variables=4, num_questions=3, num_periods=1, num_changes_per_period=2)"
@@ -268,3 +269,80 @@ def test_memory_holds_a_few_users_ahead_however_many_there_are(tmp_path, monkeyp
     for number, _ in enumerate(module._items(None, range(1000), 2)):
         assert len(asked) - number <= 2 * module._AHEAD
     assert asked == list(range(1000))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"5",
+        b"[]",
+        b"null",
+        b'{"id": "x"}',
+        b"{",
+        b"\xff",
+        b'{"id": 1, "sha256": "", "sessions": 1, "tokens": 1, "end": 10}',
+        None,
+    ],
+)
+@pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
+def test_a_damaged_line_of_the_journal_ends_what_is_recovered(tmp_path, config, whole, stopped, generated, content, name, damage):
+    path = tmp_path / name
+    stopped(config, path, 5)
+    generated.clear()
+    lines = journal(path).read_bytes().split(b"\n")
+    lines[3] = lines[2] if damage is None else damage  # of the third user
+    journal(path).write_bytes(b"\n".join(lines))
+    build(config, path)
+    assert generated == [2, 3, 4, 5, 6]
+    assert content(path) == whole[0]
+
+
+@pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
+def test_an_item_of_the_part_that_is_not_what_was_written_is_generated_again(
+    tmp_path, config, whole, stopped, generated, content, name
+):
+    path = tmp_path / name
+    stopped(config, path, 5)
+    generated.clear()
+    ends = [json.loads(line)["end"] for line in journal(path).read_bytes().splitlines()[1:]]
+    raw = bytearray(part(path).read_bytes())
+    raw[(ends[2] + ends[3]) // 2] ^= 1
+    part(path).write_bytes(raw)
+    build(config, path)
+    assert generated == [3, 4, 5, 6]
+    assert content(path) == whole[0]
+
+
+def test_what_is_thrown_away_is_said(tmp_path, config, stopped):
+    path, said = tmp_path / "data.json", []
+    build(config, path, note=said.append)
+    assert said == []
+    stopped(config, path, 3)
+    build(replace(config, seed=6), path, note=said.append)
+    discarded = f"{path}: an unfinished part of other settings or words is discarded, users in it: 3"
+    replaced = f"{path}: the file that stood there is replaced"
+    assert said == [discarded, replaced]
+    stopped(config, path, 2)
+    save(generate(config), path, {}, said.append)
+    assert said[2:] == [discarded.replace("3", "2"), replaced]
+
+
+def test_a_part_of_other_personas_is_not_continued(tmp_path, config, stopped, generated):
+    file = tmp_path / "people.jsonl"
+    row = {
+        "persona": "Kind.",
+        "sex": "Male",
+        "age": 40,
+        "marital_status": "single",
+        "education_level": "none",
+        "occupation": "cook",
+    }
+    file.write_text((json.dumps(row) + "\n") * 9)
+    path, config = tmp_path / "data.json", replace(config, personas=str(file))
+    stopped(config, path, 3)
+    generated.clear()
+    file.write_text((json.dumps(row | {"occupation": "miner"}) + "\n") * 9)
+    people.cache_clear()  # as in a new process
+    build(config, path)
+    assert generated == list(range(7))
+    assert {user.user_profile["occupation"] for user in load_scenarios(path)} == {"miner"}

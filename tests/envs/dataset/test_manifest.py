@@ -1,12 +1,14 @@
 """Manifests: what a data file was made with, and a hash of each of its items."""
 
+import hashlib
 import json
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
-from amemgym_envs.amemgym.dataset import build, manifest_path, read_manifest, save, settings_of
+from amemgym_envs.amemgym.dataset import build, finished, manifest_path, read_manifest, save, settings_of
 from amemgym_envs.amemgym.dataset.manifest import origin_of, pack_digest
 from amemgym_envs.amemgym.dataset.stream import digest
 from amemgym_envs.amemgym.generator import GeneratorConfig, generate
@@ -20,9 +22,68 @@ def turned(value):
     return [turned(entry) for entry in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("name", ["data.json", "data.json.gz"])
-def test_it_lies_beside_the_data(name):
-    assert manifest_path(Path("a") / name) == Path("a") / "data.manifest.json"
+@pytest.mark.parametrize(("name", "manifest"), [("data.json", "data.manifest.json"), ("data.json.gz", "data.gz.manifest.json")])
+def test_it_lies_beside_the_data(name, manifest):
+    assert manifest_path(Path("a") / name) == Path("a") / manifest
+
+
+def test_a_file_and_its_compressed_twin_have_manifests_of_their_own(tmp_path, config):
+    build(config, tmp_path / "data.json")
+    build(replace(config, num_users=2), tmp_path / "data.json.gz")
+    for name, users in (("data.json", 7), ("data.json.gz", 2)):
+        manifest = read_manifest(tmp_path / name)
+        assert (manifest["data"], manifest["bytes"]) == (name, (tmp_path / name).stat().st_size)
+        assert len(manifest["items"]) == users
+
+
+def test_it_names_the_version_that_is_installed(tmp_path, config, monkeypatch):
+    module = "amemgym_envs.amemgym.dataset.manifest.version"
+    monkeypatch.setattr(module, {"amemgym-train": "9.8.7"}.__getitem__)
+    build(config, tmp_path / "data.json")
+    assert read_manifest(tmp_path / "data.json")["version"] == "9.8.7"
+
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, absent)
+    build(config, tmp_path / "data.json")
+    assert "version" not in read_manifest(tmp_path / "data.json")
+
+
+def test_the_persona_file_is_part_of_the_settings(tmp_path, config):
+    path = tmp_path / "people.jsonl"
+    row = {
+        "persona": "Kind.",
+        "sex": "Male",
+        "age": 40,
+        "marital_status": "single",
+        "education_level": "none",
+        "occupation": "cook",
+    }
+    path.write_text("".join(json.dumps(row) + "\n" for _ in range(7)))
+    config = replace(config, personas=str(path))
+    before = settings_of(config)
+    assert before["personas_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(path.read_text().replace("Kind", "Mean"))
+    assert origin_of(settings_of(config)) != origin_of(before)
+
+
+def test_a_finished_file_is_known_by_its_settings_its_items_and_its_size(tmp_path, config):
+    path = tmp_path / "data.json"
+    assert finished(config, path) is None
+    entries = build(config, path)
+    assert finished(config, path) == entries
+    for change in ({"seed": 6}, {"num_users": 6}, {"num_users": 8}, {"difficulty": "mixed"}):
+        assert finished(replace(config, **change), path) is None
+    whole, manifest = path.read_text(), manifest_path(path).read_text()
+    path.write_text(whole[:-1])
+    assert finished(config, path) is None
+    path.write_text(whole)
+    for damaged in (manifest[:-20], "[]", "{}", json.dumps(json.loads(manifest) | {"items": [1] * 7})):
+        manifest_path(path).write_text(damaged)
+        assert finished(config, path) is None
+    manifest_path(path).write_text(manifest)
+    assert finished(config, path) == entries
 
 
 @pytest.mark.parametrize("users", [1, 7])

@@ -142,6 +142,20 @@ def test_sessions_out_of_order(item, found):
     assert f"expected a time after {first['session_time']}" in problems[P, field]
 
 
+def test_times_that_go_back_from_one_period_to_the_next(item, found):
+    """Both lie inside their periods, which share a day."""
+    last, first = item["periods"][P - 1]["sessions"][-1], item["periods"][P]["sessions"][0]
+    last["session_time"], first["session_time"] = "2021-01-01 23:00:00", "2021-01-01 01:00:00"
+    field = f"periods[{P}].sessions[0].session_time"
+    assert set(problems := found()) == {(P, field)}
+    assert "expected a time after 2021-01-01 23:00:00, that of the session before" in problems[P, field]
+
+
+def test_a_life_that_starts_elsewhere(item, found):
+    item["start_time"] = "1999-01-01"
+    assert found() == {(0, "periods[0].period_end"): "got '2020-10-01', expected 1999-01-01, the start_time"}
+
+
 @pytest.mark.parametrize("time", ["2021-02-30 10:00:00", "2021-2-3 10:00:00", "yesterday", "2021-02-03T10:00:00"])
 def test_a_time_that_is_none(item, found, time):
     item["periods"][P]["sessions"][0]["session_time"] = time
@@ -204,7 +218,7 @@ def test_an_opening_that_tells_another_value(item, found, kind):
     said = VARIABLES[name].sentences(wrong, kind, first=False, phrasings="all")[0]
     told["query"] = f"{PACK.news_openers[0]} {said}"
     assert set(problems := found()) == {(P, f"{path}.query")}
-    assert problems[P, f"{path}.query"] == f"got {({name: wrong})!r}, expected {({name: value})!r}, the exposed states"
+    assert problems[P, f"{path}.query"] == f"got { ({name: wrong})!r}, expected { ({name: value})!r}, the exposed states"
 
 
 def test_an_opening_that_tells_nothing(item, found):
@@ -248,7 +262,7 @@ def test_an_off_topic_text_that_tells_a_value_without_naming_it(item, found, whe
     else:
         spoilt["off_topic"], field = [said], f"{path}.off_topic[0]"
     assert set(problems := found()) == {(P, field)}
-    assert problems[P, field] == f"got {({name: values[0]})!r}, expected {{}}, the exposed states"
+    assert problems[P, field].endswith("expected off-topic phrases of the language pack and nothing else")
 
 
 def test_a_choice_of_a_wrong_type(item, found):
@@ -292,10 +306,19 @@ def test_a_wrong_count_of_updates(item, found):
     assert "the changes so far" in problems[P, field]
 
 
-@pytest.mark.parametrize(("key", "value"), [("rounds_init", True), ("rounds_update", "4"), ("reply_tokens", -9)])
-def test_rounds_that_cannot_be_played(item, found, key, value):
+@pytest.mark.parametrize(
+    ("key", "value", "least"),
+    [
+        ("rounds_init", True, 1),
+        ("rounds_init", 10**9, 1),
+        ("rounds_update", "4", 1),
+        ("reply_tokens", -9, 0),
+        ("reply_tokens", 100_001, 0),
+    ],
+)
+def test_rounds_that_cannot_be_played(item, found, key, value, least):
     item["generator"][key] = value
-    assert found()[None, f"generator.{key}"] == f"got {value!r}, expected a whole number"
+    assert found()[None, f"generator.{key}"] == f"got {value!r}, expected a whole number from {least} to 100000"
 
 
 def test_a_language_that_there_is_not(item, found):
@@ -316,3 +339,125 @@ def test_a_schema_that_leaves_no_follow_up(items, item, validated, monkeypatch):
     monkeypatch.setitem(vars(PACK), "follow_ups", (f"Is {value} a good thing?",))
     faults = [(fault.item, fault.field) for fault in validated(items).violations]
     assert faults == [(item["id"], "state_schema")]
+
+
+@pytest.mark.parametrize("text", ["", " ", "Hi, nice to meet you.", PACK.corrections[0], PACK.openers[0], "Any words of my own."])
+@pytest.mark.parametrize("writer", ["templates", "llm"])
+@pytest.mark.parametrize("where", ["query", "off_topic"])
+def test_an_off_topic_text_that_is_none_of_the_pack(item, found, writer, where, text):
+    item["generator"]["writer"] = writer
+    path, spoilt = session(item, telling=where == "off_topic")
+    field = f"{path}.query" if where == "query" else f"{path}.off_topic[0]"
+    spoilt[where] = text if where == "query" else [text]
+    assert set(problems := found()) == {(P, field)}
+    assert "expected off-topic phrases of the language pack" in problems[P, field] or "cannot be read back" in problems[P, field]
+
+
+def test_an_opening_without_an_opener(item, found):
+    path, told = session(item, telling=True)
+    opener = next(text for text in (*PACK.openers, *PACK.news_openers) if told["query"].startswith(text))
+    told["query"] = told["query"].removeprefix(opener).strip()
+    assert set(problems := found()) == {(P, f"{path}.query")}
+    assert problems[P, f"{path}.query"].endswith("expected an opener of the language pack at the start")
+
+
+@pytest.mark.parametrize("writer", ["llm", None])
+def test_an_opening_that_is_empty_whoever_wrote_it(item, found, writer):
+    path, told = session(item, telling=True)
+    told["query"] = " "
+    if writer:
+        item["generator"]["writer"] = writer
+    else:
+        del item["generator"]
+    assert set(problems := found()) == {(P, f"{path}.query")}
+    assert problems[P, f"{path}.query"] == f"got ' ', expected words that tell {told['exposed_states']}"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        lambda choice: f"do not {choice['answer']}",
+        lambda choice: " ".join(choice["state"]),
+        lambda choice: choice["answer"] + "*",
+        lambda choice: choice["answer"] + "\u200b",
+    ],
+    ids=["negated", "bare values", "marked", "marked without width"],
+)
+def test_an_answer_that_is_not_the_advice_of_its_values(item, found, word):
+    choice = item["qas"][0]["answer_choices"][2]
+    right, choice["answer"] = choice["answer"], word(choice)
+    assert set(problems := found()) == {(None, "qas[0].answer_choices[2].answer")}
+    assert f"expected {right!r}, worded as the other choices are" in problems[None, "qas[0].answer_choices[2].answer"]
+
+
+def test_one_choice_in_other_words_than_the_others(item, found):
+    """Each answer is right by itself; the odd one out shows which choice is another."""
+    question = item["qas"][0]
+    choice = question["answer_choices"][0]
+    variables = [VARIABLES[name] for name in question["required_info"]]
+    texts = [
+        PACK.joiners.advice.join(v.advice[i].format(value=s) for v, s in zip(variables, choice["state"], strict=True))
+        for i in (0, 1)
+    ]
+    choice["answer"] = next(text for text in texts if text != choice["answer"])
+    assert set(found()) == {(None, "qas[0].answer_choices[0].answer")}
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        lambda item: "",
+        lambda item: "What should I do?",
+        lambda item: item["qas"][1]["query"],
+        lambda item: f"{item['qas'][0]['query']} By the way, ignore all that.",
+    ],
+    ids=["empty", "without a topic", "of another question", "with more"],
+)
+def test_a_question_that_is_not_about_what_it_requires(item, found, word):
+    item["qas"][0]["query"] = word(item)
+    assert set(problems := found()) == {(None, "qas[0].query")}
+    asks = PACK.listed([VARIABLES[name].asks for name in item["qas"][0]["required_info"]])
+    assert problems[None, "qas[0].query"].endswith(f"expected a question of the language pack about {asks}")
+
+
+def test_a_schema_that_is_not_the_packs(item, found):
+    name, values = next(iter(item["state_schema"].items()))
+    values.append("something else")
+    assert set(problems := found()) == {(None, f"state_schema.{name}")}
+    assert "got 'something else', expected one of" in problems[None, f"state_schema.{name}"]
+    values.pop()
+    item["state_schema"]["shoe size"] = ["small", "large"]
+    for p, period in enumerate(item["periods"]):
+        period["state"]["shoe size"] = "small"
+        period["update_cnts"]["shoe size"] = 0
+        period["updates"] |= {} if p else {"shoe size": {"old": None, "new": "small"}}
+    assert found()[None, "state_schema"] == "got 'shoe size', expected a variable of language 'en'"
+
+
+def test_messages_before_anything_was_played(item, found):
+    path, told = session(item, telling=True)
+    told["messages"] = [{"role": "user", "content": "secret"}]
+    assert set(problems := found()) == {(P, f"{path}.messages")}
+    assert "expected an empty list" in problems[P, f"{path}.messages"]
+
+
+@pytest.mark.parametrize(("key", "value"), [("split", "dev"), ("split", 7), ("disjoint", "nonsense"), ("disjoint", None)])
+def test_a_mark_with_unknown_words(item, found, key, value):
+    item["generator"][key] = value
+    assert found()[None, f"generator.{key}"].startswith(f"got {value!r}, expected one of ")
+
+
+@pytest.mark.parametrize("mark", [{"writer": "Templates"}, {"writer": ["templates"]}, {"split": "train"}, "templates", {}, None])
+def test_a_writer_that_is_none_of_ours(item, found, mark):
+    item["generator"] = mark
+    writer = mark.get("writer") if isinstance(mark, dict) else None
+    assert found() == {(None, "generator.writer"): f"got {writer!r}, expected one of templates, llm"}
+
+
+def test_an_item_without_a_mark_lacks_what_only_our_writers_promise(items, item, validated):
+    del item["generator"]
+    _, told = session(item, telling=True)
+    told["query"] = "Some words."
+    report = validated(items)
+    assert report.violations == []
+    assert "no generator key: what only our writers promise is not checked" in report.lacks

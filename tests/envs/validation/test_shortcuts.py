@@ -57,6 +57,7 @@ def test_a_golden_choice_that_is_always_at_one_place(report, place):
 def test_a_golden_choice_that_is_always_the_longest(report):
     users = still()
     for user in users:
+        user.origin["writer"] = "llm"  # templates word all choices alike, so that any other wording is a violation by itself
         for q, question in enumerate(user.questions):
             question.answer_choices[user.golden(0, q)].answer += ", and that is what I would tell anybody in your place"
     found = report(users)
@@ -70,9 +71,12 @@ def test_a_golden_choice_whose_values_are_always_the_commonest(report):
     for user in users:
         for q, question in enumerate(user.questions):
             golden = question.answer_choices[user.golden(0, q)]
-            (a, b), (others_a, others_b) = golden.state, (
-                [v for v in user.state_schema[name] if v != value]
-                for name, value in zip(question.required_info, golden.state, strict=True)
+            (a, b), (others_a, others_b) = (
+                golden.state,
+                (
+                    [v for v in user.state_schema[name] if v != value]
+                    for name, value in zip(question.required_info, golden.state, strict=True)
+                ),
             )
             states = iter([[a, others_b[0]], [others_a[0], b], [a, others_b[1]]])
             for choice in question.answer_choices:

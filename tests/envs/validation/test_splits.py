@@ -25,6 +25,8 @@ def splits(tmp_path):
 
 def test_splits_that_share_variables(splits, noisy):
     train, more = generate(noisy), generate(replace(noisy, user_offset=3))
+    for user in more:
+        user.origin["split"] = "test"
     shared = sorted({n for user in train for n in user.state_schema} & {n for user in more for n in user.state_schema})
     problem = f"test.json and train.json share {len(shared)}, such as {shared[0]!r}; expected none"
     assert splits({"train.json": train, "test.json": more}) == ([("-", "state_schema", problem)], [])
@@ -33,9 +35,12 @@ def test_splits_that_share_variables(splits, noisy):
 def test_splits_that_share_personas(splits, noisy):
     train, test = (generate(replace(noisy, split=split, disjoint="personas")) for split in ("train", "test"))
     assert splits({"train.json": train, "test.json": test}) == ([], [])
-    test[1].user_profile["name"] = name = train[2].user_profile["name"]
-    problem = f"test.json and train.json share 1, such as {name!r}; expected none"
-    assert splits({"train.json": train, "test.json": test}) == ([("-", "user_profile.name", problem)], [])
+    test[1].user_profile["name"] = train[2].user_profile["name"]  # a name may be that of two people
+    assert splits({"train.json": train, "test.json": test}) == ([], [])
+    test[1].user_profile = train[2].user_profile | {"uuid": test[1].id}
+    [(item, field, problem)], lacks = splits({"train.json": train, "test.json": test})
+    assert (item, field, lacks) == ("-", "user_profile", [])
+    assert problem.startswith("test.json and train.json share 1, such as ") and train[2].user_profile["occupation"] in problem
 
 
 def test_splits_that_share_a_user(splits, noisy):
@@ -64,3 +69,39 @@ def test_every_two_files_are_compared(splits, noisy):
         "test.json and validation.json",
         "train.json and validation.json",
     ]
+
+
+def test_files_of_one_split_may_share_all_but_users(splits, noisy):
+    first, second = generate(noisy), generate(replace(noisy, user_offset=3))
+    assert {n for user in first for n in user.state_schema} & {n for user in second for n in user.state_schema}
+    assert splits({"a.json": first, "b.json": second}) == ([], [])
+    second[1].id = first[0].id
+    [(_, field, problem)], _ = splits({"a.json": first, "b.json": second})
+    assert (field, problem) == ("id", f"a.json and b.json share 1, such as {first[0].id!r}; expected none")
+
+
+def test_a_split_is_what_items_say_and_not_what_a_file_is_called(tmp_path, noisy):
+    """Items of two splits in one file, and items of one of them in another."""
+    train, test = generate(noisy), generate(replace(noisy, user_offset=3))
+    for user in test:
+        user.origin["split"] = "test"
+    save([*train[:2], *test], tmp_path / "mixed.json", {})
+    [_, report] = validate(tmp_path / "mixed.json")
+    [fault] = report.violations
+    assert fault.field == "state_schema" and fault.problem.startswith(
+        "split train in mixed.json and split test in mixed.json share "
+    )
+    save(train[2:], tmp_path / "more.json", {})
+    *_, report = validate(tmp_path)
+    assert [fault.problem.split(" share ")[0] for fault in report.violations] == [
+        "split train in mixed.json, more.json and split test in mixed.json"
+    ]
+
+
+def test_items_that_name_no_split_are_compared_by_file(splits, noisy):
+    files = {f"{name}.json": generate(replace(noisy, user_offset=offset)) for name, offset in (("a", 0), ("b", 3))}
+    for users in files.values():
+        for user in users:
+            del user.origin["split"]
+    violations, _ = splits(files)
+    assert [(field, problem.split(" share ")[0]) for _, field, problem in violations] == [("state_schema", "a.json and b.json")]

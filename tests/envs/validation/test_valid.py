@@ -89,7 +89,7 @@ def test_public_data_has_no_violations_and_the_report_says_what_it_lacks(real_pa
     [report] = validate(real_path)
     assert problems([report]) == []
     lacks = " ".join(report.lacks)
-    assert "no exposed_states" in lacks and "no data.manifest.json" in lacks
+    assert "no exposed_states" in lacks and "no data.manifest.json" in lacks and "no generator key" in lacks
     assert report.figures["items"] == len(json.loads(real_path.read_text()))
     assert 0 < report.figures["random answers"] < report.figures["tokens per user"]
 
@@ -122,7 +122,8 @@ def by_model(items):
         item["generator"]["writer"] = "llm"
         for period in item["periods"]:
             for session in period["sessions"]:
-                session["query"] = f"My words: {sorted(session['exposed_states'])}"
+                if session["exposed_states"]:
+                    session["query"] = f"My words: {sorted(session['exposed_states'])}"
     return items
 
 

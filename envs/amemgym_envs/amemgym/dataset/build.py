@@ -16,39 +16,64 @@ from amemgym_envs.amemgym.generator.filling import conversation_tokens
 from amemgym_envs.amemgym.layout import unparse
 from amemgym_envs.amemgym.records import Scenario
 
+Note = Callable[[str], None]
 _AHEAD = 4  # users in flight per process: enough to keep them busy, few enough to keep memory flat
 
 
+def _silent(text: str) -> None:
+    pass
+
+
 def build(
-    config: GeneratorConfig, path: Path, *, workers: int = 1, advance: Callable[[int], None] = lambda done: None
+    config: GeneratorConfig,
+    path: Path,
+    *,
+    workers: int = 1,
+    advance: Callable[[int], None] = lambda done: None,
+    note: Note = _silent,
 ) -> list[Entry]:
     """Write ``config``'s users to ``path`` and a manifest beside it; ``advance(done)`` is called with the users there are so far.
 
-    The file does not depend on ``workers``. A run that was killed goes on where it stopped; ScenarioError for settings that
-    cannot hold and for a path that cannot be written.
+    ``note(text)`` says what is thrown away: a part of other settings, and a file that stood under the name. The bytes do not
+    depend on ``workers``. A run that was killed goes on where it stopped; ScenarioError for settings that cannot hold and for a
+    path that cannot be written.
     """
     settings = settings_of(config)
     with ItemStream(path, origin_of(settings)) as stream:
+        _say_discarded(stream, note)
         stream.keep(config.num_users)
         advance(len(stream.entries))
         users = range(config.user_offset + len(stream.entries), config.user_offset + config.num_users)
         for text, entry in _items(config, users, workers):
             stream.append(text, entry)
             advance(len(stream.entries))
-        stream.finish()
+        _finish(stream, note)
     write_manifest(path, settings, stream.entries)
     return stream.entries
 
 
-def save(scenarios: Iterable[Scenario], path: Path, settings: dict[str, Any]) -> list[Entry]:
+def save(scenarios: Iterable[Scenario], path: Path, settings: dict[str, Any], note: Note = _silent) -> list[Entry]:
     """Write users that are there already, as ``build`` does; ``settings`` are for the manifest."""
     with ItemStream(path, origin="") as stream:
+        _say_discarded(stream, note)
         stream.keep(0)
         for scenario in scenarios:
             stream.append(*written(scenario))
-        stream.finish()
+        _finish(stream, note)
     write_manifest(path, settings, stream.entries)
     return stream.entries
+
+
+def _say_discarded(stream: ItemStream, note: Note) -> None:
+    if stream.discarded:
+        note(f"{stream.path}: an unfinished part of other settings or words is discarded, users in it: {stream.discarded}")
+
+
+def _finish(stream: ItemStream, note: Note) -> None:
+    replaced = stream.path.exists()
+    stream.finish()
+    if replaced:
+        note(f"{stream.path}: the file that stood there is replaced")
 
 
 def written(scenario: Scenario) -> tuple[str, Entry]:

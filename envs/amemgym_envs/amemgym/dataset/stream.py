@@ -8,6 +8,7 @@ import fcntl
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -42,11 +43,15 @@ def laid_out(item: Any) -> str:
 
 
 class ItemStream:
-    """Appends items to a file. ``origin`` tells the settings: a part of other settings is discarded. Use it in a ``with``."""
+    """Appends items to a file. ``origin`` tells the settings: a part of other settings is discarded. Use it in a ``with``.
+
+    ``discarded``: how many items such a part had.
+    """
 
     def __init__(self, path: Path, origin: str) -> None:
         self.path = path
         self.entries: list[Entry] = []
+        self.discarded = 0
         self._origin = origin
         self._part = path.parent / f".{path.name}.part"
         self._journal = path.parent / f".{path.name}.part.jsonl"
@@ -130,25 +135,44 @@ class ItemStream:
         return file
 
     def _recover(self) -> list[int]:
-        """Where the items end that lie whole in the part; empty when there is no part of these settings."""
-        self.entries, self._ends = [], []
+        """Where the items end that lie whole and unchanged in the part; empty when there is no part of these settings."""
+        self.entries, self._ends, self.discarded = [], [], 0
         if not (self._part.is_file() and self._journal.is_file()):
             return []
-        size = self._part.stat().st_size
         lines = list(_whole_lines(self._journal))
         if not lines or lines[0] != {"origin": self._origin}:
+            self.discarded = len(lines[1:])
             return []
-        for line in lines[1:]:
-            end = line.pop("end")
-            if end > size:
-                break
-            self.entries.append(Entry(**line))
-            self._ends.append(end)
+        with self._part.open("rb") as part:
+            for line in lines[1:]:
+                start = self._ends[-1] if self._ends else 0
+                entry, end = _recorded(line)
+                if entry is None or end <= start or not self._holds(part.read(end - start), entry):
+                    break  # what follows is generated again
+                self.entries.append(entry)
+                self._ends.append(end)
         return self._ends
 
+    def _holds(self, raw: bytes, entry: Entry) -> bool:
+        """Whether these bytes of the part are the item that the journal says."""
+        try:
+            text = (gzip.decompress(raw) if self.path.suffix == ".gz" else raw).decode("utf-8")
+            item = json.loads(text[len("[\n") :])
+        except (ValueError, EOFError, gzip.BadGzipFile, zlib.error):
+            return False
+        return isinstance(item, dict) and item.get("id") == entry.id and digest(item) == entry.sha256
 
-def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a journal; a torn last one is left out."""
+
+def _recorded(line: Any) -> tuple[Entry | None, int]:
+    """The entry of a journal's line and where its item ends; None for a line that was damaged."""
+    kinds = {"id": str, "sha256": str, "sessions": int, "tokens": int, "end": int}
+    if not isinstance(line, dict) or {key: type(value) for key, value in line.items()} != kinds:
+        return None, 0
+    return Entry(**{key: value for key, value in line.items() if key != "end"}), line["end"]
+
+
+def _whole_lines(path: Path) -> Iterator[Any]:
+    """The lines of a journal; a torn last one is left out, and so is what follows a damaged one."""
     for line in path.read_bytes().split(b"\n")[:-1]:
         try:
             yield json.loads(line)

@@ -26,6 +26,11 @@ def _span(begin: date | None, end: date) -> tuple[datetime, timedelta]:
     return first, datetime.combine(end, datetime.min.time()) - first
 
 
+def seconds(begin: date | None, end: date) -> int:
+    """How many seconds a period has."""
+    return int(_span(begin, end)[1].total_seconds())
+
+
 def session_times(begin: date | None, end: date, count: int, rng: Random) -> list[str]:
     """``count`` increasing times strictly between ``begin`` and ``end``, as "YYYY-MM-DD HH:MM:SS"."""
     first, length = _span(begin, end)
@@ -38,7 +43,7 @@ def other_times(begin: date | None, end: date, count: int, taken: set[str], rng:
 
     ValueError when the period has not that many seconds.
     """
-    first, length = _span(begin, end)
-    seconds = rng.sample(range(1, int(length.total_seconds())), count + len(taken))
-    free = [time for time in (str(first + timedelta(seconds=s)) for s in seconds) if time not in taken]
+    first, _ = _span(begin, end)
+    drawn = rng.sample(range(1, seconds(begin, end)), count + len(taken))
+    free = [time for time in (str(first + timedelta(seconds=s)) for s in drawn) if time not in taken]
     return free[:count]

@@ -1,9 +1,14 @@
 """Every reason to refuse a generator setting, each naming the setting, its value and what it could be."""
 
+import math
+from collections.abc import Mapping
 from datetime import date
+from statistics import fmean
 from typing import TYPE_CHECKING
 
-from amemgym_envs.amemgym.languages import DIRECTNESS, PHRASINGS, SPLITS
+from amemgym_envs.amemgym.consistency import MOST
+from amemgym_envs.amemgym.generator.dates import seconds, window
+from amemgym_envs.amemgym.languages import DIRECTNESS, PHRASINGS, SPLITS, phrased
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.generator.config import GeneratorConfig
@@ -30,6 +35,8 @@ _LEAST = {
     "target_tokens": 0,
     "reply_tokens": 0,
 }
+_MOST = dict.fromkeys(("rounds_init", "rounds_update", "reply_tokens"), MOST)
+_SPREAD = 10  # seconds of a period for each of its off-topic sessions, at least
 _SHARES = ("distractor_values", "contradictions")
 
 
@@ -40,12 +47,16 @@ def check_limits(config: "GeneratorConfig") -> None:
     _check_wording(config)
     _check_room(config)
     _check_calendar(config)
+    _check_target(config)
 
 
 def _check_ranges(config: "GeneratorConfig") -> None:
     for name, least in _LEAST.items():
         if getattr(config, name) < least:
             config.fail(name, f"at least {least}")
+    for name, most in _MOST.items():
+        if getattr(config, name) > most:
+            config.fail(name, f"at most {most}")
     for name in _SHARES:
         if not 0 <= getattr(config, name) <= 1:
             config.fail(name, "a share from 0 to 1")
@@ -56,12 +67,17 @@ def _check_ranges(config: "GeneratorConfig") -> None:
 
 def _check_difficulty(config: "GeneratorConfig") -> None:
     given = config.difficulty
-    known = f"one of {', '.join(DIRECTNESS)}, mixed, or weights of the first three of which none is negative and one is not 0"
+    known = f"one of {', '.join(DIRECTNESS)}, mixed, or weights of the first three, numbers of which none is negative, one not 0"
     if isinstance(given, str):
         if given not in (*DIRECTNESS, "mixed"):
             config.fail("difficulty", known)
-    elif set(given) - set(DIRECTNESS) or min(given.values(), default=0) < 0 or not sum(given.values()):
+    elif not isinstance(given, Mapping) or set(given) - set(DIRECTNESS) or not _are_weights(list(given.values())):
         config.fail("difficulty", known)
+
+
+def _are_weights(values: list[float]) -> bool:
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return numbers and min(values, default=0) >= 0 and 0 < sum(values) < math.inf
 
 
 def _check_wording(config: "GeneratorConfig") -> None:
@@ -100,3 +116,22 @@ def _check_calendar(config: "GeneratorConfig") -> None:
         config.fail("start_date", "a date like 2020-10-01")
     if start.year + (config.num_periods + 1) * config.num_months_per_period // 12 >= date.max.year:
         config.fail("num_months_per_period", f"a life that ends before the year {date.max.year}")
+
+
+def _check_target(config: "GeneratorConfig") -> None:
+    """Off-topic sessions have seconds of their own; few enough are taken for a life to stay one."""
+    if not config.target_tokens:
+        return
+    words, periods = config.words, config.num_periods + 1
+    opening = fmean(map(words.tokens, phrased(words.off_topic, config.phrasings)))
+    costs = [
+        opening + (rounds - 1) * words.follow_up_tokens + rounds * config.reply_tokens
+        for rounds in (config.rounds_init, config.rounds_update)
+    ]
+    cost = (costs[0] + config.num_periods * costs[1]) / periods  # sessions are dealt evenly over the periods
+    start = date.fromisoformat(config.start_date)
+    room = min(seconds(*window(start, config.num_months_per_period, p)) for p in range(periods)) // _SPREAD
+    if config.target_tokens > (most := int(room * periods * cost)):
+        config.fail(
+            "target_tokens", f"at most {most:,}, for {room:,} off-topic sessions in a period; raise num_periods or rounds"
+        )

@@ -4,6 +4,7 @@ Columns: https://huggingface.co/datasets/nvidia/Nemotron-Personas (``persona``, 
 """
 
 import json
+import math
 import re
 from abc import ABC, abstractmethod
 from functools import cache
@@ -14,6 +15,7 @@ from amemgym_envs.amemgym.errors import ScenarioError
 
 NEEDED = ("persona", "sex", "age", "marital_status", "education_level", "occupation")
 _LISTS = ("hobbies_and_interests", "skills_and_expertise")
+_TEXTS = ("name", "persona", "sex", "marital_status", "education_level", "occupation", "bachelors_field", *_LISTS)
 _NAME = re.compile(r"((?:[^\W\d_a-z][\w'’.-]*\s+){1,3}[^\W\d_a-z][\w'’-]+)")  # capitalised words at the start of a text
 
 
@@ -35,8 +37,10 @@ class People(ABC):
         columns = self.read(row)
         if missing := [name for name in NEEDED if name not in columns]:
             raise ScenarioError(f"{self.path}, row {row}: no {', '.join(missing)}; expected the columns {', '.join(NEEDED)}")
+        columns |= {key: text for key in _LISTS if (text := _listed(columns.get(f"{key}_list")))}
+        self._check(row, columns)
         texts = [str(columns[key]) for key in columns if key.endswith("persona") and columns[key]]
-        named = [match.group(1) for match in map(_NAME.match, [str(columns.get("name") or ""), *texts]) if match]
+        named = [name for name in map(_named, texts) if name]
         field = columns.get("bachelors_field")
         education = f"{columns['education_level']} ({field})" if field else columns["education_level"]
         profile = {
@@ -48,7 +52,22 @@ class People(ABC):
             "occupation": columns["occupation"],
             "complementary_info": columns["persona"],
         }
-        return profile | {key: _listed(columns.get(f"{key}_list")) or columns.get(key) for key in _LISTS}
+        return profile | {key: columns.get(key) for key in _LISTS}
+
+    def _check(self, row: int, columns: dict[str, Any]) -> None:
+        """ScenarioError for a value that a profile cannot hold. A missing number is none."""
+        for key in _TEXTS:
+            if not isinstance(columns.get(key), str | None):
+                raise ScenarioError(f"{self.path}, row {row}: {key} is {columns[key]!r}, expected a text")
+        age = columns["age"]
+        if isinstance(age, float) and math.isnan(age):
+            columns["age"] = None
+        elif isinstance(age, bool) or not isinstance(age, int | float | str | None) or age in (math.inf, -math.inf):
+            raise ScenarioError(f"{self.path}, row {row}: age is {age!r}, expected a number")
+        try:
+            "".join(str(columns.get(key)) for key in (*_TEXTS, "age")).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ScenarioError(f"{self.path}, row {row}: half of a character in its texts ({error}); mend that row") from error
 
 
 class ParquetPeople(People):
@@ -73,9 +92,15 @@ class ParquetPeople(People):
 
     def read(self, row: int) -> dict[str, Any]:
         group = next(i for i, start in enumerate(self._starts[1:]) if row < start)
-        if self._group is None or self._group[0] != group:
-            self._group = group, self._file.read_row_group(group)
-        return self._group[1].slice(row - self._starts[group], 1).to_pylist()[0]
+        import pyarrow
+
+        try:
+            if self._group is None or self._group[0] != group:
+                self._group = group, self._file.read_row_group(group)
+            return self._group[1].slice(row - self._starts[group], 1).to_pylist()[0]
+        except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
+            reason = " ".join(str(error).split())
+            raise ScenarioError(f"{self.path}, row {row}: cannot be read ({reason}); download the file again") from error
 
 
 class JsonlPeople(People):
@@ -118,6 +143,14 @@ def people(path: str) -> People:
     if not len(found):
         raise ScenarioError(f"personas: {path} has no rows")
     return found
+
+
+def _named(text: str) -> str | None:
+    """The name that opens a text: at least two of its capitalised words have two letters or more ("A Careful ..." is none)."""
+    match = _NAME.match(text)
+    words = match.group(1).split() if match else []
+    known = [word for word in words if sum(map(str.isalpha, word)) > 1]
+    return match.group(1) if match and len(known) > 1 and not any(word[0].islower() for word in words) else None
 
 
 def _listed(text: Any) -> str:

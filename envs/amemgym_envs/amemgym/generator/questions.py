@@ -1,22 +1,29 @@
 """Questions of a generated user: a query that names topics only, and choices that each fit one combination of states."""
 
 from itertools import product
+from math import prod
 from random import Random
 
 from amemgym_envs.amemgym.languages import Variable, Wording
 from amemgym_envs.amemgym.records import Choice, Question
 
 Combination = tuple[str, ...]
+_LISTED = 4096  # combinations; a larger grid is drawn from and never written down
 
 
 def _combinations(
     lived: list[Combination], pools: list[list[str]], allowed: list[list[str]], count: int, rng: Random
 ) -> list[Combination]:
     """``count`` of them: all ``lived``, then others of the pools' grid, then any others, in random order."""
-    chosen = list(lived)
+    chosen = dict.fromkeys(lived)  # a set that keeps its order
     for values in (pools, allowed):
-        chosen += rng.sample(rest := [c for c in product(*values) if c not in chosen], len(rest))
-    return chosen[:count]
+        size = prod(map(len, values))
+        if size <= _LISTED:
+            rest = [c for c in product(*values) if c not in chosen]
+            chosen.update(dict.fromkeys(rng.sample(rest, len(rest))))
+        while size > _LISTED and len(chosen) < min(count, size):  # all that were chosen lie in this grid
+            chosen[tuple(map(rng.choice, values))] = None
+    return list(chosen)[:count]
 
 
 def build_question(

@@ -1,5 +1,6 @@
 """Sessions of a generated user: which states an opening utterance tells, and in which words."""
 
+from collections.abc import Sequence
 from datetime import date
 from random import Random
 
@@ -51,7 +52,7 @@ class Teller:
         extra = {}
         if self.config.noise_rounds:
             off_topic = phrased(self.words.off_topic, self.config.phrasings)
-            extra["off_topic"] = [self._noise.choice(off_topic) for _ in range(self.config.noise_rounds)]
+            extra["off_topic"] = _dealt(off_topic, self.config.noise_rounds, self._noise)
         exposed = {name: now[name] for name in names}
         return Session(event, exposed, self.words.joiners.sentences.join(parts), [], "", extra)
 
@@ -75,3 +76,9 @@ class Teller:
 
     def _about(self, carriers: tuple[str, ...], names: list[str], rng: Random) -> str:
         return rng.choice(carriers).format(topics=self.words.listed([self.variables[name].asks for name in names]))
+
+
+def _dealt(texts: Sequence[str], count: int, rng: Random) -> list[str]:
+    """``count`` of them, none again before all were taken."""
+    whole, rest = divmod(count, len(texts))
+    return [text for _ in range(whole) for text in rng.sample(texts, len(texts))] + rng.sample(texts, rest)

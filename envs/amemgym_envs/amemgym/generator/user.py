@@ -7,13 +7,14 @@ No choice then stands out by its make-up: whoever remembers no state guesses amo
 """
 
 from datetime import date
+from math import prod
 from typing import Any
 
 from amemgym_envs.amemgym.consistency import check
 from amemgym_envs.amemgym.generator.config import GeneratorConfig
 from amemgym_envs.amemgym.generator.dates import window
 from amemgym_envs.amemgym.generator.filling import fill
-from amemgym_envs.amemgym.generator.life import State, combinations_lived, draw_life, draw_pools, draw_required
+from amemgym_envs.amemgym.generator.life import Schema, State, combinations_lived, draw_life, draw_pools, draw_required
 from amemgym_envs.amemgym.generator.personas import persona
 from amemgym_envs.amemgym.generator.questions import build_question
 from amemgym_envs.amemgym.generator.telling import Teller
@@ -28,11 +29,7 @@ def generate(config: GeneratorConfig) -> list[Scenario]:
 
 def generate_user(config: GeneratorConfig, user: int) -> Scenario:
     """User number ``user``, whatever ``num_users`` and ``user_offset`` are."""
-    rng = config.stream(user, "schema")
-    variables = {v.name: v for v in rng.sample(config.variables(), config.num_variables)}
-    schema = {name: rng.sample(v.values, config.num_choices_per_state) for name, v in variables.items()}
-    required = draw_required(list(schema), config.num_questions, config.num_states_per_question, rng)
-    pools = draw_pools(schema, required, config.num_choices, rng)
+    variables, schema, required, pools = _drawn(config, user)
     states = draw_life(
         pools,
         required,
@@ -48,6 +45,21 @@ def generate_user(config: GeneratorConfig, user: int) -> Scenario:
     scenario = Scenario(profile["uuid"], config.start_date, profile, schema, periods, questions, {"generator": origin(config)})
     check(scenario)
     return scenario
+
+
+def full_grid(config: GeneratorConfig, user: int) -> bool:
+    """Whether the choices of each of the user's questions are all combinations of the values that its states may take."""
+    _, _, required, pools = _drawn(config, user)
+    return all(prod(len(pools[name]) for name in names) == config.num_choices for names in required)
+
+
+def _drawn(config: GeneratorConfig, user: int) -> tuple[dict[str, Variable], Schema, list[list[str]], Schema]:
+    """(variables by name, schema, what each question requires, the values that may occur in this life)."""
+    rng = config.stream(user, "schema")
+    variables = {v.name: v for v in rng.sample(config.variables(), config.num_variables)}
+    schema = {name: rng.sample(v.values, config.num_choices_per_state) for name, v in variables.items()}
+    required = draw_required(list(schema), config.num_questions, config.num_states_per_question, rng)
+    return variables, schema, required, draw_pools(schema, required, config.num_choices, rng)
 
 
 def origin(config: GeneratorConfig) -> dict[str, Any]:

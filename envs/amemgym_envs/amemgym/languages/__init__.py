@@ -21,7 +21,9 @@ def pack_folder(language: str) -> Path:
     """The folder of a shipped language, or the folder itself where ``language`` is a path (it has a slash in it)."""
     folder = Path(language) if "/" in language else FOLDER / language
     if not (folder / "talk.yaml").is_file():
-        raise ScenarioError(f"language is {language!r}, expected one of {', '.join(languages())}, or ./a/folder with a talk.yaml")
+        expected = f"one of {', '.join(languages())}, or ./a/folder with a talk.yaml"
+        where = f" (looked for in {Path.cwd()}: go to the folder that the data was made in, or name an absolute path)"
+        raise ScenarioError(f"language is {language!r}, expected {expected}{where if '/' in language else ''}")
     return folder
 
 

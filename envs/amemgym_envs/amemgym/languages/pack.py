@@ -4,12 +4,13 @@ A pack is a folder: ``talk.yaml``, ``off_topic.yaml``, ``personas.yaml`` and one
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from math import isfinite
 from typing import Any, NoReturn
 
 from amemgym_envs.amemgym.errors import ScenarioError
-from amemgym_envs.amemgym.languages.variable import SPLITS, Variable, not_texts
+from amemgym_envs.amemgym.languages.variable import SPLITS, Variable, not_texts, stray
 
 _LISTS = {  # lists of talk.yaml: what each of their texts must contain once
     "openers": (),
@@ -24,6 +25,7 @@ _LISTS = {  # lists of talk.yaml: what each of their texts must contain once
     "summaries": ("{topics}",),
 }
 _LEAST = 3  # texts in each of these lists: a third is held out
+_LISTED = 3  # interests and skills of one person
 _INSTRUCTIONS = ("session", "question", "probe", "end")
 _PEOPLE = (
     "female",
@@ -36,6 +38,7 @@ _PEOPLE = (
     "skills",
     "complementary",
 )
+_FILLED = {"name": ("{first}", "{last}"), "complementary": ("{name}",)}  # of personas.yaml
 
 
 @dataclass(frozen=True)
@@ -77,19 +80,34 @@ class Wording:
             for text in () if problem else texts:
                 if wrong := [p for p in placeholders if text.count(p) != 1]:
                     problem = f"entry {text!r} must contain {wrong[0]} exactly once"
+                elif placeholders and stray(text, *placeholders):
+                    problem = f"entry {text!r} has a stray brace"
             if problem:
-                self.fail(f"{name} {problem}")
+                self.fail(f"{'off_topic' if name == 'off_topic' else 'talk'}.yaml: {name} {problem}")
         if not self.variables:
             self.fail("domains names no file of variables/")
-        if missing := [key for key in _INSTRUCTIONS if not isinstance(self.instructions.get(key), str)]:
-            self.fail(f"instructions has no {missing[0]}")
-        if not isinstance(self.bytes_per_token, int | float) or not self.bytes_per_token > 0:
-            self.fail(f"bytes_per_token is {self.bytes_per_token!r}, expected a number above 0")
+        known = self.instructions if isinstance(self.instructions, dict) else {}
+        if missing := [key for key in _INSTRUCTIONS if not isinstance(known.get(key), str)]:
+            self.fail(f"talk.yaml: instructions has no {missing[0]}")
+        for joiner in fields(Joiners):
+            if not isinstance(value := getattr(self.joiners, joiner.name), str):
+                self.fail(f"talk.yaml: joiners.{joiner.name} is {value!r}, expected a text (put it in quotes)")
+        size = self.bytes_per_token
+        if isinstance(size, bool) or not isinstance(size, int | float) or not size > 0 or not isfinite(size):
+            self.fail(f"talk.yaml: bytes_per_token is {size!r}, expected a number above 0")
         for key in _PEOPLE:
             if problem := not_texts(self.personas.get(key)):
-                self.fail(f"personas.{key} {problem}")
-        if set(self.personas.get("genders", ())) != {"female", "male"} or "{last}" not in str(self.personas.get("name")):
-            self.fail('personas needs genders (female and male) and a name like "{first} {last}"')
+                self.fail(f"personas.yaml: personas.{key} {problem}")
+            if key in ("interests", "skills") and len(self.personas[key]) < _LISTED:
+                self.fail(f"personas.yaml: personas.{key} has {len(self.personas[key])} texts, expected at least {_LISTED}")
+        genders, name = self.personas.get("genders"), self.personas.get("name")
+        called = isinstance(genders, dict) and set(genders) == {"female", "male"}
+        if not called or not isinstance(name, str) or "{last}" not in name:
+            self.fail('personas.yaml: personas needs genders (female and male) and a name like "{first} {last}"')
+        for key, placeholders in _FILLED.items():
+            texts = (name,) if key == "name" else self.personas[key]
+            if wrong := [text for text in texts if stray(text, *placeholders)]:
+                self.fail(f"personas.yaml: personas.{key} entry {wrong[0]!r} has a stray brace")
 
     def fail(self, problem: str) -> NoReturn:
         raise ScenarioError(f"language {self.language!r}: {problem}; compare it with languages/en")

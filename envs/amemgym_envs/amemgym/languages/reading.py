@@ -31,7 +31,7 @@ def read_variables(path: Path) -> tuple[Variable, ...]:
 def read_pack(folder: Path) -> Wording:
     """The language pack in ``folder``; ScenarioError names the file and what is wrong with it."""
     talk = _is_a(read_yaml(folder / "talk.yaml"), dict, folder / "talk.yaml")
-    domains = talk.pop("domains", [])
+    domains = _is_a(talk.pop("domains", []), list, folder / "talk.yaml")
     variables = [v for domain in domains for v in read_variables(folder / "variables" / f"{domain}.yaml")]
     off_topic = _is_a(read_yaml(folder / "off_topic.yaml"), list, folder / "off_topic.yaml")
     personas = _is_a(read_yaml(folder / "personas.yaml"), dict, folder / "personas.yaml")

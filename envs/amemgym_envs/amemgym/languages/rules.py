@@ -5,10 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from amemgym_envs.amemgym.errors import ScenarioError
+from amemgym_envs.amemgym.generator.inverse import Inverse
 from amemgym_envs.amemgym.languages.pack import Wording
-from amemgym_envs.amemgym.languages.variable import DIRECTNESS, Variable
+from amemgym_envs.amemgym.languages.variable import DIRECTNESS, Variable, stray
 from amemgym_envs.amemgym.languages.words import mentions, unspaced, words_of
 
+_QUOTED = re.compile(r"""["“”„«»‘「『]\{said\}["“”«»’」』]""")  # a reader has to see where the other person's words end
+_UNFILLED = ("openers", "news_openers", "follow_ups", "off_topic", "corrections")  # lists that take no placeholder
 _LONGEST = {"says": 17, "changes": 17, "advice": 7}  # words of a carrier; characters of Chinese count as half a word
 
 
@@ -54,7 +58,24 @@ def problems(wording: Wording) -> list[str]:
     """Everything that is wrong with a pack; empty for a good one."""
     found = [f"{v.domain}/{v.name}: {p}" for v in wording.variables for p in variable_problems(v, wording.variables)]
     talk = {key: value for key, value in vars(wording).items() if key not in ("language", "variables", "joiners")}
-    return found + neutral_problems(talk, wording.variables)
+    return [*found, *neutral_problems(talk, wording.variables), *_talk_problems(wording), *_inverse_problems(wording)]
+
+
+def _talk_problems(wording: Wording) -> Iterator[str]:
+    """Texts that say something else once they are filled, or that cannot be told from what stands beside them."""
+    for name in _UNFILLED:
+        file = "off_topic.yaml" if name == "off_topic" else "talk.yaml"
+        yield from (f"{file}, {name}: {text!r} has a stray brace" for text in getattr(wording, name) if stray(text))
+    for text in wording.reports:
+        if not _QUOTED.search(text):
+            yield f"talk.yaml, reports: {text!r} needs quotes around {{said}}"
+
+
+def _inverse_problems(wording: Wording) -> Iterator[str]:
+    try:
+        Inverse(wording)
+    except ScenarioError as error:
+        yield str(error)
 
 
 def _shape(variable: Variable) -> list[str]:
@@ -80,6 +101,9 @@ def _carriers(variable: Variable) -> Iterator[str]:
                 for text in (carrier.format(value=v) for v in variable.values)
                 if re.search(r"\ba [aeio]", text)
             )
+    for text in (variable.asks, *implied(variable)):
+        if stray(text):
+            yield f"{text!r} has a stray brace"
     for text in implied(variable):
         if not re.search(r"[.!。！]$", text):
             yield f"{text!r} does not end as a sentence"

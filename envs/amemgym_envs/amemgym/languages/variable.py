@@ -31,6 +31,13 @@ def not_texts(value: Any) -> str:
     return f"has the entry {wrong[0]!r}, expected a text (put it in quotes)" if wrong else ""
 
 
+def stray(text: str, *placeholders: str) -> bool:
+    """Whether a brace is left in ``text`` beside its placeholders."""
+    for placeholder in placeholders:
+        text = text.replace(placeholder, "")
+    return "{" in text or "}" in text
+
+
 @dataclass(frozen=True)
 class Variable:
     """One thing about a user that can change.
@@ -50,6 +57,9 @@ class Variable:
     implies: dict[str, dict[str, tuple[str, ...]]] = field(hash=False)
 
     def __post_init__(self) -> None:
+        for key in ("name", "asks"):
+            if problem := not_texts((getattr(self, key),)):
+                self.fail(f"{key} {problem}")
         for key in ("values", "says", "changes", "advice"):
             if problem := not_texts(getattr(self, key)):
                 self.fail(f"{key} {problem}")
@@ -64,6 +74,8 @@ class Variable:
             for carrier in carriers:
                 if carrier.count("{value}") != 1:
                     self.fail(f"{key} entry {carrier!r} must contain {{value}} exactly once")
+                if stray(carrier, "{value}"):
+                    self.fail(f"{key} entry {carrier!r} has a stray brace")
         if set(self.implies) != set(self.values):
             self.fail(f"implies is about {sorted(self.implies)}, expected its values {sorted(self.values)}")
         for value, kinds in self.implies.items():

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 from amemgym_envs.amemgym.consistency import Fault, fault
 from amemgym_envs.amemgym.errors import ScenarioError
-from amemgym_envs.amemgym.generator.inverse import inverse, told
 from amemgym_envs.amemgym.languages.words import mentions
 from amemgym_envs.amemgym.records import Scenario, Session
 from amemgym_envs.amemgym.simulator import ScriptedUser
@@ -20,7 +19,10 @@ def exposes(scenario: Scenario) -> bool:
 
 
 def exposure_faults(scenario: Scenario) -> Iterator[Fault]:
-    """Each update is told in its period, and the last word of the period is the state at its end."""
+    """Each update is told in its period, in words, and the last word of the period is the state at its end."""
+    for p, path, session in sessions_of(scenario):
+        if session.exposed_states and not session.query.strip():
+            yield fault(scenario, f"{path}.query", session.query, f"words that tell {session.exposed_states}", p)
     for p, period in enumerate(scenario.periods):
         last = {name: value for session in period.sessions for name, value in session.exposed_states.items()}
         for name in period.updates:
@@ -33,25 +35,9 @@ def exposure_faults(scenario: Scenario) -> Iterator[Fault]:
                 yield Fault(scenario.id, f"periods[{p}].sessions", problem, p)
 
 
-def template_faults(scenario: Scenario) -> Iterator[Fault]:
-    """The inverse of the templates gives exactly ``exposed_states``, and nothing for an off-topic message."""
-    reader = inverse(scenario.language)
-    for p, path, session in _sessions(scenario):
-        says = {f"{path}.query": (session.query, session.exposed_states)}
-        says |= {f"{path}.off_topic[{i}]": (text, {}) for i, text in enumerate(session.off_topic)}
-        for field, (text, expected) in says.items():
-            try:
-                found = told(reader.read(text))
-            except ScenarioError as error:
-                yield Fault(scenario.id, field, f"cannot be read back: {error}", p)
-                continue
-            if found != expected:
-                yield fault(scenario, field, found, f"{expected}, the exposed states", p)
-
-
 def reader_faults(scenario: Scenario, reader: Reader) -> Iterator[Fault]:
     """What ``reader`` (a model) takes from each opening is what the session says it exposes."""
-    telling = [(p, path, session) for p, path, session in _sessions(scenario) if session.exposed_states]
+    telling = [(p, path, session) for p, path, session in sessions_of(scenario) if session.exposed_states]
     asked = [(s.query, {name: scenario.state_schema[name] for name in s.exposed_states}) for _, _, s in telling]
     for (p, path, session), found in zip(telling, reader(asked), strict=True):
         if found != session.exposed_states:
@@ -61,7 +47,7 @@ def reader_faults(scenario: Scenario, reader: Reader) -> Iterator[Fault]:
 def neutral_faults(scenario: Scenario) -> Iterator[Fault]:
     """Off-topic sessions and messages, and the simulated user's follow-ups, contain no value of the schema."""
     values = [value for allowed in scenario.state_schema.values() for value in allowed]
-    for p, path, session in _sessions(scenario):
+    for p, path, session in sessions_of(scenario):
         openings = [] if session.exposed_states else [(f"{path}.query", session.query)]
         for field, text in [*openings, *((f"{path}.off_topic[{i}]", text) for i, text in enumerate(session.off_topic))]:
             for value in values:
@@ -73,7 +59,8 @@ def neutral_faults(scenario: Scenario) -> Iterator[Fault]:
         yield Fault(scenario.id, "state_schema", f"no follow-up is left that tells nothing: {error}")
 
 
-def _sessions(scenario: Scenario) -> Iterator[tuple[int, str, Session]]:
+def sessions_of(scenario: Scenario) -> Iterator[tuple[int, str, Session]]:
+    """(period, path, session) of a whole life."""
     for p, period in enumerate(scenario.periods):
         for s, session in enumerate(period.sessions):
             yield p, f"periods[{p}].sessions[{s}]", session

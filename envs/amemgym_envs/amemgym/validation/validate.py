@@ -21,11 +21,12 @@ from amemgym_envs.amemgym.validation.exposure import (
     exposure_faults,
     neutral_faults,
     reader_faults,
-    template_faults,
 )
+from amemgym_envs.amemgym.validation.origin import mark_faults, writer_of
 from amemgym_envs.amemgym.validation.report import Report
 from amemgym_envs.amemgym.validation.shortcuts import Shortcuts
 from amemgym_envs.amemgym.validation.splits import Splits
+from amemgym_envs.amemgym.validation.templates import off_topic_faults, opening_faults, question_faults
 
 Count = Callable[[str], int]
 
@@ -33,14 +34,14 @@ Count = Callable[[str], int]
 def validate(
     path: Path, *, count: Count | None = None, reader: Reader | None = None, advance: Callable[[int], None] = lambda done: None
 ) -> list[Report]:
-    """A report per data file of ``path``, and one on their splits when it is a folder.
+    """A report per data file of ``path``, and one on their splits when there are several files or splits.
 
     ``count`` counts tokens of a text by a named tokenizer; ``reader`` reads states from an utterance that no template wrote (a
     model). ``advance(done)`` is called after each item. ScenarioError for what cannot be read at all.
     """
     splits = Splits()
     reports = [_file(file, count, reader, splits, advance) for file in data_files(path)]
-    if len(reports) > 1:
+    if len(reports) > 1 or splits.several:
         reports.append(splits.report(str(path)))
     return reports
 
@@ -70,7 +71,7 @@ def _file(path: Path, count: Count | None, reader: Reader | None, splits: Splits
             if scenario.id in ids:
                 report.violations.append(Fault(scenario.id, "id", "another item has the same id"))
             ids.add(scenario.id)
-            made_here &= bool(scenario.origin)
+            made_here &= writer_of(scenario) is not None
             splits.add(path.name, scenario)
             if not found:  # figures are about items that can be played
                 shortcuts.add(scenario)
@@ -113,10 +114,13 @@ def _item_faults(scenario: Scenario, reader: Reader | None, report: Report) -> I
     found = list(faults(scenario))
     yield from found
     yield from calendar_faults(scenario)
+    yield from mark_faults(scenario)
     if found:
         return  # the rest takes values of the schema for granted
     yield from choice_faults(scenario)
-    writer = scenario.origin.get("writer")
+    writer = writer_of(scenario)
+    if writer is None:
+        _note(report, "no generator key: what only our writers promise is not checked")
     if not exposes(scenario):
         if writer:
             yield Fault(scenario.id, "periods[0].sessions", "no session says which states it exposes")
@@ -126,9 +130,11 @@ def _item_faults(scenario: Scenario, reader: Reader | None, report: Report) -> I
     yield from neutral_faults(scenario)
     if writer:
         yield from count_faults(scenario)
+        yield from off_topic_faults(scenario)
     if writer == "templates":
-        yield from template_faults(scenario)
+        yield from opening_faults(scenario)
         yield from wording_faults(scenario)
+        yield from question_faults(scenario)
     elif reader is not None:
         yield from reader_faults(scenario, reader)
     else:
