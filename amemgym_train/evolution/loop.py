@@ -71,6 +71,7 @@ class Evolution:
         self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
         self.log(played, iteration, "rollout")
         self.log(training, iteration, "train")
+        self.log_steps(iteration)
         self.link("latest", iteration)
         if self.best:
             self.link("best", self.best)
@@ -121,6 +122,17 @@ class Evolution:
     def log(self, metrics: dict[str, Any], step: int, stage: str) -> None:
         if self.tracker is not None:
             self.tracker.log({key: value for key, value in metrics.items() if isinstance(value, int | float)}, step, stage)
+
+    def log_steps(self, iteration: int) -> None:
+        """The figures of an on-policy method's steps, counted on over the iterations."""
+        if self.recipe.training.method == "rft" or self.tracker is None:
+            return
+        entries = json.loads((self.iteration_folder(iteration) / "training.json").read_text(encoding="utf-8"))
+        done = (iteration - 1) * self.recipe.training.grpo.steps
+        for entry in entries:
+            if "tokens_sampled" in entry:  # the last entry sums up the training
+                figures = {name: value for name, value in entry.items() if name != "step"}
+                self.log(figures, done + entry["step"], self.recipe.training.method)
 
     def link(self, name: str, iteration: int) -> None:
         """Let ``name`` in the run folder lead to an iteration: ``latest`` to the newest, ``best`` to the one that stands."""

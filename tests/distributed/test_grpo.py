@@ -51,8 +51,10 @@ def test_the_steps_of_one_process_are_sound(alone):
     assert all(entry["episodes"] == 8 and entry["unscorable"] == 0 and entry["rows"] > 0 for entry in steps)
     assert all(entry["sampler_gap/mean"] < 1e-4 for entry in steps)  # one model samples and learns
     assert all(entry["grad_norm"] > 0 and 0 < entry["entropy"] < 10 for entry in steps)
-    losses = [sum(entry[f"shares/{name}"] for name in ("correct", "write", "read", "utilisation")) for entry in steps]
-    assert losses == pytest.approx([1.0] * STEPS, abs=1e-3)
+    cells = [sum(entry[f"shares/{name}"] for name in ("correct", "write", "read", "utilisation")) for entry in steps]
+    assert cells == pytest.approx([1.0] * STEPS, abs=1e-3)
+    logged = [json.loads(line) for line in (alone / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in logged if line["stage"] == "grpo"] == list(range(1, STEPS + 1))
 
 
 @pytest.mark.parametrize("config", ["cpu_two", "cpu_zero2", "cpu_zero3"])
