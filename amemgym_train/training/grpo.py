@@ -17,7 +17,15 @@ import torch
 from accelerate.utils import gather_object, parse_flag_from_env
 from datasets import Dataset
 from torch.utils.data import DataLoader
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from trl import GRPOConfig, GRPOTrainer
 from trl.models.utils import unwrap_model_for_generation
@@ -58,6 +66,7 @@ class EpisodeGRPO(GRPOTrainer):
         self._logps: torch.Tensor | None = None
         self._parts: list[tuple[float, dict[str, float]]] = []  # of a step: each micro-batch's weight and figures
         self.remove_callback(PrinterCallback)  # its log goes to a file
+        self.add_callback(Whole(self.accelerator.wait_for_everyone))
 
     def get_train_dataloader(self) -> DataLoader:
         """As many empty batches as there are micro-batches: what is trained on comes from the rollout."""
@@ -218,7 +227,7 @@ def _arguments(
         logging_steps=1,
         save_strategy="steps" if settings.save_steps else "no",
         save_steps=settings.save_steps or 1,
-        save_total_limit=1,
+        save_total_limit=2,  # the one before stays until the new one is whole
         report_to=[],
         seed=seed,
         data_seed=seed,
@@ -258,9 +267,23 @@ def _outcomes(episodes: Sequence[Episode]) -> list[Episode]:
     return gather_object(bare)
 
 
+class Whole(TrainerCallback):
+    """Marks a checkpoint once every process has written its part: a kill in the middle leaves one without the mark."""
+
+    NAME = "whole"
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self.wait = wait
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.wait()
+        if state.is_world_process_zero:
+            (Path(args.output_dir) / f"checkpoint-{state.global_step}" / self.NAME).touch()
+
+
 def _last_checkpoint(folder: Path) -> str | None:
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-    return str(found[-1]) if found else None
+    found = [path for path in folder.glob("checkpoint-*") if (path / Whole.NAME).is_file()]
+    return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
 
 
 def _first(items: list[Any]) -> Any:

@@ -74,17 +74,21 @@ def test_two_processes_take_the_same_steps(tmp_path, write_recipe, launch, alone
     assert (tmp_path / "runs" / "tiny" / "iterations" / "001" / "adapter" / "adapter_model.safetensors").is_file()
 
 
-def test_a_killed_run_goes_on_behind_its_last_step(tmp_path, write_recipe, amemgym_train, alone, outcome):
+def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, amemgym_train, alone, outcome):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
     command = amemgym_train.command("evolve", recipe, *GRPO, "training.method=grpo")
-    process = subprocess.Popen(command, env=amemgym_train.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    checkpoint = run / "iterations" / "001" / ".train.checkpoints" / "checkpoint-3" / "trainer_state.json"
-    deadline = time.monotonic() + 200
-    while not checkpoint.is_file():
-        assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()[-2000:]
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (run / "iterations" / "001" / "training.json").exists()
+    checkpoints = run / "iterations" / "001" / ".train.checkpoints"
+    for torn in (False, True):
+        process = subprocess.Popen(command, env=amemgym_train.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        awaited = checkpoints / ("checkpoint-4" if torn else "checkpoint-2/whole")  # the first is killed while it is written
+        deadline = time.monotonic() + 200
+        while not awaited.exists():
+            assert process.poll() is None and time.monotonic() < deadline, process.stderr.read()[-2000:]
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (run / "iterations" / "001" / "training.json").exists()
+    kept = {path.parent.name for path in checkpoints.glob("*/whole")}
+    assert kept and kept <= {"checkpoint-2", "checkpoint-3", "checkpoint-4"}
     result = amemgym_train("evolve", recipe, *GRPO, "training.method=grpo")
     assert result.returncode == 0, result.stderr
     (_, _, files), (_, _, expected) = outcome(run), outcome(alone)
