@@ -57,8 +57,8 @@ class EpisodeGRPO(GRPOTrainer):
         max_prompts: int,
         max_unscorable: float,
     ) -> None:
-        placeholder = Dataset.from_dict({"prompt": [""] * arguments.generation_batch_size})  # the rollout has the tasks
-        super().__init__(model, [_unused], arguments, placeholder, processing_class=tokenizer)
+        blank = Dataset.from_dict({"prompt": [""] * arguments.generation_batch_size})  # TRL wants one; the rollout has the tasks
+        super().__init__(model, [_unused], arguments, blank, processing_class=tokenizer)
         self.beta = training.grpo.beta  # set late: TRL would else load the adapter twice, to be its own reference
         self.rollout, self.credit, self.training = rollout, credit, training
         self.max_prompts, self.max_unscorable = max_prompts, max_unscorable

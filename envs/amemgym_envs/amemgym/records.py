@@ -86,20 +86,24 @@ class Scenario:
 
     def fitting(self, period: int, question: int) -> list[int]:
         """The 0-based choices whose state holds at the end of ``period``: one of them in a sound scenario."""
-        asked, state = self.questions[question], self.periods[period].state
-        target = [state.get(name) for name in asked.required_info]  # not required_state: a type may be required twice
-        return [i for i, choice in enumerate(asked.answer_choices) if choice.state == target]
+        target = self._target(period, question)
+        return [i for i, choice in enumerate(self.questions[question].answer_choices) if choice.state == target]
 
     def golden(self, period: int, question: int) -> int:
         """The one choice whose state holds at the end of ``period``; ScenarioError when none or several do."""
         found = self.fitting(period, question)
         if len(found) != 1:
-            state = list(self.required_state(period, question).values())
             raise ScenarioError(
-                f"item {self.id}, field qas[{question}].answer_choices: {len(found)} choices have the state {state} of "
+                f"item {self.id}, field qas[{question}].answer_choices: {len(found)} choices have the state "
+                f"{self._target(period, question)} of "
                 f"period {period}, expected exactly 1"
             )
         return found[0]
+
+    def _target(self, period: int, question: int) -> list[str | None]:
+        """What a choice's state must be; not of ``required_state``, as a type may be required twice."""
+        state = self.periods[period].state
+        return [state.get(name) for name in self.questions[question].required_info]
 
     def write_period(self, period: int, state: str) -> int:
         """The last period <= ``period`` in which ``state`` was updated."""

@@ -1,20 +1,16 @@
 """Off-topic sessions that make a conversation as long as it is asked to be."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
 from random import Random
 from statistics import fmean
 
 from amemgym_envs.amemgym.errors import ScenarioError
 from amemgym_envs.amemgym.generator.config import GeneratorConfig
 from amemgym_envs.amemgym.generator.dates import other_times
+from amemgym_envs.amemgym.generator.periods import Window
 from amemgym_envs.amemgym.languages import phrased, wording
 from amemgym_envs.amemgym.languages.words import mentions
 from amemgym_envs.amemgym.records import Scenario, Session
-
-Window = tuple[date | None, date]
-_REPLY_TOKENS = 150
-
 
 Count = Callable[[str], float]  # the tokens of a text
 
@@ -27,14 +23,15 @@ def session_tokens(session: Session, rounds: int, reply_tokens: int, count: Coun
 
 
 def conversation_tokens(scenario: Scenario, count: Count | None = None) -> float:
-    """Tokens of the whole conversation, as its item says it is to be played (else one round, replies of 150 tokens).
+    """Tokens of the whole conversation, as its item says it is to be played (else as the generator's defaults say).
 
     ``count`` counts those of a text; None: an estimate from its bytes. A chat template's own tokens come on top.
     """
     words, origin = wording(scenario.language), scenario.origin
     follow_up = words.follow_up_tokens if count is None else fmean(map(count, words.follow_ups))
-    rounds = [origin.get("rounds_init", 1), *[origin.get("rounds_update", 1)] * (len(scenario.periods) - 1)]
-    reply = origin.get("reply_tokens", _REPLY_TOKENS)
+    first, later = (origin.get(name, getattr(GeneratorConfig, name)) for name in ("rounds_init", "rounds_update"))
+    rounds = [first, *[later] * (len(scenario.periods) - 1)]
+    reply = origin.get("reply_tokens", GeneratorConfig.reply_tokens)
     return sum(
         session_tokens(session, r, reply, count or words.tokens, follow_up)
         for r, period in zip(rounds, scenario.periods, strict=True)

@@ -1,5 +1,6 @@
 """How a generated user's states change: what each question requires, which values may occur, and the states over time."""
 
+from collections.abc import Sequence
 from math import prod
 from random import Random
 
@@ -41,6 +42,12 @@ def draw_pools(schema: Schema, required: list[list[str]], choices: int, rng: Ran
 
 def combination(state: State, names: list[str]) -> tuple[str, ...]:
     return tuple(state[n] for n in names)
+
+
+def changes(states: Sequence[State], period: int) -> State:
+    """{name: new value} of what changed in ``period``; the initial one starts with everything."""
+    before = states[period - 1] if period else {}
+    return {name: value for name, value in states[period].items() if before.get(name) != value}
 
 
 def combinations_lived(states: list[State], names: list[str]) -> list[tuple[str, ...]]:

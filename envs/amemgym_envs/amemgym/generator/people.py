@@ -91,9 +91,9 @@ class ParquetPeople(People):
         return self._starts[-1]
 
     def read(self, row: int) -> dict[str, Any]:
-        group = next(i for i, start in enumerate(self._starts[1:]) if row < start)
         import pyarrow
 
+        group = next(i for i, start in enumerate(self._starts[1:]) if row < start)
         try:
             if self._group is None or self._group[0] != group:
                 self._group = group, self._file.read_row_group(group)

@@ -6,7 +6,7 @@ from random import Random
 
 from amemgym_envs.amemgym.generator.config import GeneratorConfig
 from amemgym_envs.amemgym.generator.dates import session_times
-from amemgym_envs.amemgym.generator.life import Schema, State
+from amemgym_envs.amemgym.generator.life import Schema, State, changes
 from amemgym_envs.amemgym.languages import DIRECTNESS, Variable, phrased
 from amemgym_envs.amemgym.records import Session
 
@@ -27,7 +27,7 @@ class Teller:
     def tell(self, period: int, states: list[State], begin: date | None, end: date) -> list[Session]:
         """The sessions of one period, from ``begin`` to ``end``: at first they tell lasting facts, later what changed."""
         now, first = states[period], period == 0
-        changed = [name for name in now if first or now[name] != states[period - 1][name]]
+        changed = list(changes(states, period))
         names = self._rng.sample(changed, len(changed))
         per_session = self.config.states_per_session if first else self.config.changes_per_session
         sessions = [self._session(names[i : i + per_session], now, first) for i in range(0, len(names), per_session)]

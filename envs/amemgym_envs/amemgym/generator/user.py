@@ -6,15 +6,14 @@ Each question's choices are, as far as ``num_choices`` allows, the full grid of 
 No choice then stands out by its make-up: whoever remembers no state guesses among all, whoever remembers one of two among half.
 """
 
-from datetime import date
 from math import prod
 from typing import Any
 
 from amemgym_envs.amemgym.consistency import check
 from amemgym_envs.amemgym.generator.config import GeneratorConfig
-from amemgym_envs.amemgym.generator.dates import window
 from amemgym_envs.amemgym.generator.filling import fill
-from amemgym_envs.amemgym.generator.life import Schema, State, combinations_lived, draw_life, draw_pools, draw_required
+from amemgym_envs.amemgym.generator.life import Schema, State, changes, combinations_lived, draw_life, draw_pools, draw_required
+from amemgym_envs.amemgym.generator.periods import build_periods, windows_of
 from amemgym_envs.amemgym.generator.personas import persona
 from amemgym_envs.amemgym.generator.questions import build_question
 from amemgym_envs.amemgym.generator.telling import Teller
@@ -101,27 +100,8 @@ def _questions(
 
 
 def _periods(config: GeneratorConfig, user: int, states: list[State], teller: Teller) -> list[Period]:
-    windows = [window(date.fromisoformat(config.start_date), config.num_months_per_period, p) for p in range(len(states))]
-    told = [teller.tell(p, states, *windows[p]) for p in range(len(states))]
-    filling = fill(config, user, told, windows)
-    events = config.stream(user, "summaries")
-    counts = dict.fromkeys(states[0], 0)
-    periods: list[Period] = []
-    for p, state in enumerate(states):
-        before: dict[str, str | None] = {**states[p - 1]} if p else dict.fromkeys(state)
-        changed = [name for name, value in state.items() if value != before[name]]
-        for name in changed if p else ():
-            counts[name] += 1
-        begin, end = windows[p]
-        periods.append(
-            Period(
-                period_start=begin.isoformat() if begin else None,
-                period_end=end.isoformat(),
-                period_summary=teller.summary(changed, events) if p else None,
-                sessions=sorted(told[p] + filling[p], key=lambda session: session.session_time),
-                state=dict(state),
-                updates={name: {"old": before[name], "new": state[name]} for name in changed},
-                update_cnts=dict(counts),
-            )
-        )
-    return periods
+    windows, events = windows_of(config), config.stream(user, "summaries")
+    told = [teller.tell(p, states, *window) for p, window in enumerate(windows)]
+    sessions = [own + others for own, others in zip(told, fill(config, user, told, windows), strict=True)]
+    summaries = [teller.summary(list(changes(states, p)), events) if p else None for p in range(len(states))]
+    return build_periods(states, windows, sessions, summaries)

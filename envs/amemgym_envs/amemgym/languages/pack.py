@@ -74,13 +74,13 @@ class Wording:
 
     def __post_init__(self) -> None:
         """ScenarioError names the list, or the key, that generating and reading back could not do with."""
-        for name, placeholders in _LISTS.items():
+        for name, marks in _LISTS.items():
             texts = getattr(self, name)
             problem = not_texts(texts) or (f"has {len(texts)} texts, expected at least {_LEAST}" if len(texts) < _LEAST else "")
             for text in () if problem else texts:
-                if wrong := [p for p in placeholders if text.count(p) != 1]:
+                if wrong := [p for p in marks if text.count(p) != 1]:
                     problem = f"entry {text!r} must contain {wrong[0]} exactly once"
-                elif placeholders and stray(text, *placeholders):
+                elif marks and stray(text, *marks):
                     problem = f"entry {text!r} has a stray brace"
             if problem:
                 self.fail(f"{'off_topic' if name == 'off_topic' else 'talk'}.yaml: {name} {problem}")
@@ -104,9 +104,9 @@ class Wording:
         called = isinstance(genders, dict) and set(genders) == {"female", "male"}
         if not called or not isinstance(name, str) or "{last}" not in name:
             self.fail('personas.yaml: personas needs genders (female and male) and a name like "{first} {last}"')
-        for key, placeholders in _FILLED.items():
+        for key, marks in _FILLED.items():
             texts = (name,) if key == "name" else self.personas[key]
-            if wrong := [text for text in texts if stray(text, *placeholders)]:
+            if wrong := [text for text in texts if stray(text, *marks)]:
                 self.fail(f"personas.yaml: personas.{key} entry {wrong[0]!r} has a stray brace")
 
     def fail(self, problem: str) -> NoReturn:

@@ -12,7 +12,7 @@ from amemgym_envs.amemgym.languages.variable import DIRECTNESS, Variable, stray
 from amemgym_envs.amemgym.languages.words import mentions, unspaced, words_of
 
 _QUOTED = re.compile(r"""["“”„«»‘「『]\{said\}["“”«»’」』]""")  # a reader has to see where the other person's words end
-_UNFILLED = ("openers", "news_openers", "follow_ups", "off_topic", "corrections")  # lists that take no placeholder
+_UNFILLED = ("openers", "news_openers", "follow_ups", "off_topic", "corrections")  # lists whose texts are said as they stand
 _LONGEST = {"says": 17, "changes": 17, "advice": 7}  # words of a carrier; characters of Chinese count as half a word
 
 

@@ -1,7 +1,9 @@
 """Words of a text, in scripts that separate them and in those that do not."""
 
 import re
-from functools import cache
+from functools import lru_cache
+
+_KEPT = 100_000  # texts; a pack has some thousands, and files of any length are read with flat memory
 
 
 def mentions(text: str, phrase: str) -> bool:
@@ -19,12 +21,12 @@ def words_of(text: str) -> list[str]:
     return _plain(text).split()
 
 
-@cache
+@lru_cache(_KEPT)
 def unspaced(text: str) -> bool:
     """Whether ``text`` has Chinese or Japanese characters."""
     return bool(re.search(r"[\u3040-\u30ff\u3400-\u9fff]", text))
 
 
-@cache
+@lru_cache(_KEPT)
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", text.casefold()))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from amemgym_envs.amemgym.generator.life import changes
 from amemgym_envs.amemgym.llm.caller import Caller
 from amemgym_envs.amemgym.llm.parsing import part, prose, snake
 from amemgym_envs.amemgym.node import Node
@@ -23,12 +24,6 @@ class Story:
 
     summary: str | None
     events: list[Event]
-
-
-def changes(states: list[dict[str, str]], period: int) -> dict[str, str]:
-    """{info_type: new value} of what changed in ``period``; the initial one starts with everything."""
-    before = states[period - 1] if period else {}
-    return {name: value for name, value in states[period].items() if before.get(name) != value}
 
 
 async def write_story(

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from datetime import date
 from hashlib import blake2s
 from math import prod
 from typing import Any
@@ -10,13 +9,14 @@ from typing import Any
 from amemgym_envs.amemgym.consistency import check
 from amemgym_envs.amemgym.errors import ScenarioError
 from amemgym_envs.amemgym.generator.config import GeneratorConfig
-from amemgym_envs.amemgym.generator.dates import session_times, window
+from amemgym_envs.amemgym.generator.dates import session_times
 from amemgym_envs.amemgym.generator.filling import fill
 from amemgym_envs.amemgym.generator.life import State, combinations_lived, draw_life, draw_pools
+from amemgym_envs.amemgym.generator.periods import build_periods, windows_of
 from amemgym_envs.amemgym.generator.user import origin
 from amemgym_envs.amemgym.llm.answers import Combination, write_answers
 from amemgym_envs.amemgym.llm.caller import Caller, GaveUp, attempted, together
-from amemgym_envs.amemgym.llm.events import Story, changes, write_story
+from amemgym_envs.amemgym.llm.events import Story, write_story
 from amemgym_envs.amemgym.llm.queries import write_sessions
 from amemgym_envs.amemgym.llm.schema import Asked, QuestionBank, Schema
 from amemgym_envs.amemgym.records import Choice, Period, Question, Scenario, Session
@@ -60,10 +60,6 @@ class UserWriter:
             if sessions is not None:
                 return self._assembled(questions, schema, answers, states, stories, sessions)
 
-    def _windows(self) -> list[tuple[date | None, date]]:
-        start = date.fromisoformat(self.config.start_date)
-        return [window(start, self.config.num_months_per_period, p) for p in range(self.config.num_periods + 1)]
-
     def _pools(self, questions: list[Asked], schema: Schema) -> Schema:
         """The sizes are drawn for all types together, the values for each by itself, so that those of the others survive a
         question's replacement, and with them the answers that were written for them."""
@@ -100,7 +96,7 @@ class UserWriter:
 
     async def _story(self, states: list[State], period: int) -> Story:
         most = self.config.changes_per_session if period else self.config.states_per_session
-        return await write_story(self.caller, states, period, self._windows()[period], most)
+        return await write_story(self.caller, states, period, windows_of(self.config)[period], most)
 
     async def _sessions(
         self, bank: QuestionBank, questions: list[Asked], stories: list[Story], schema: Schema
@@ -159,27 +155,10 @@ class UserWriter:
         return finished
 
     def _periods(self, states: list[State], stories: list[Story], sessions: list[list[Session]], schema: Schema) -> list[Period]:
-        rng, windows = self.config.stream(self.user, "sessions"), self._windows()
+        rng, windows = self.config.stream(self.user, "sessions"), windows_of(self.config)
         for (begin, end), own in zip(windows, sessions, strict=True):
             for session, time in zip(own, session_times(begin, end, len(own), rng), strict=True):
                 session.session_time = time
         filling = fill(self.config, self.user, sessions, windows, avoid=[word for values in schema.values() for word in values])
-        counts = dict.fromkeys(states[0], 0)
-        periods = []
-        for p, (begin, end) in enumerate(windows):
-            before: dict[str, str | None] = {**states[p - 1]} if p else dict.fromkeys(states[0])
-            changed = changes(states, p)
-            for name in changed if p else ():
-                counts[name] += 1
-            periods.append(
-                Period(
-                    period_start=str(begin) if begin else None,
-                    period_end=str(end),
-                    period_summary=stories[p].summary,
-                    sessions=sorted(sessions[p] + filling[p], key=lambda session: session.session_time),
-                    state=dict(states[p]),
-                    updates={name: {"old": before[name], "new": value} for name, value in changed.items()},
-                    update_cnts=dict(counts),
-                )
-            )
-        return periods
+        told = [own + others for own, others in zip(sessions, filling, strict=True)]
+        return build_periods(states, windows, told, [story.summary for story in stories])
