@@ -37,3 +37,25 @@ def validated(tmp_path):
         return report
 
     return run
+
+
+@pytest.fixture
+def item(items):
+    """The second of three items: the one that is spoilt."""
+    return items[1]
+
+
+@pytest.fixture
+def found(items, item, validated):
+    """Validates the items; {(period, field): problems} of the spoilt one. The others must still be right."""
+
+    def run():
+        violations = validated(items).violations
+        assert {fault.item for fault in violations} <= {item["id"]}
+        problems = {}
+        for fault in violations:
+            place = fault.period, fault.field
+            problems[place] = f"{problems[place]}; {fault.problem}" if place in problems else fault.problem
+        return problems
+
+    return run
