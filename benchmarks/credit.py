@@ -3,6 +3,8 @@
 python benchmarks/credit.py run --out credit_runs --seeds 0 1 2      # one training run per scheme and seed, two at a time
 python benchmarks/credit.py table --out credit_runs                  # means and spread over the seeds, per iteration
 
+Further keys override a run's settings: python benchmarks/credit.py run training.learning_rate=6e-3 --out fast --seeds 0
+
 All runs start from the quickstart model and play the same users; they differ in ``credit.scheme`` and the seed. Validation users
 (24) are scored after each iteration of four optimiser steps, test users (64) at the start and the end. The gate is off.
 """
@@ -33,9 +35,9 @@ SETTINGS = (
 )
 
 
-def run(out: Path, scheme: str, seed: int) -> None:
+def run(out: Path, scheme: str, seed: int, overrides: list[str]) -> None:
     """One evolution; a finished or interrupted one is gone on with."""
-    words = [f"name={scheme}_{seed}", f"output={out}", f"seed={seed}", f"credit.scheme={scheme}", *SETTINGS]
+    words = [f"name={scheme}_{seed}", f"output={out}", f"seed={seed}", f"credit.scheme={scheme}", *SETTINGS, *overrides]
     command = [sys.executable, "-m", "amemgym_train.cli", "evolve", str(ROOT / "recipes/configs/quickstart.yaml"), *words]
     env = os.environ | {"OMP_NUM_THREADS": "1"}  # two runs at a time on two cores, each the same on any machine
     with (out / f"{scheme}_{seed}.log").open("w") as log:
@@ -72,11 +74,13 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
     arguments = parser.parse_args()
     if arguments.what == "run":
         arguments.out.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(2) as pool:  # seed by seed, so that an early stop leaves whole comparisons
-            list(pool.map(lambda pair: run(arguments.out, pair[1], pair[0]), product(arguments.seeds, SCHEMES)))
+        pairs = product(arguments.seeds, SCHEMES)  # seed by seed, so that an early stop leaves whole comparisons
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda pair: run(arguments.out, pair[1], pair[0], arguments.overrides), pairs))
     table(arguments.out, arguments.seeds)
 
 

@@ -5,7 +5,6 @@ python benchmarks/scenarios.py answers    # oracle, random and no-memory agents 
 """
 
 import argparse
-import json
 import resource
 import subprocess
 import sys
@@ -21,8 +20,8 @@ from amemgym_envs.amemgym.records import Scenario
 from amemgym_envs.amemgym.validation.shortcuts import WAYS
 from amemgym_train.agents import build_agent
 from amemgym_train.config.agent import AgentConfig
-from amemgym_train.policy.base import Policy, Request
-from amemgym_train.policy.oracle import OraclePolicy, RandomPolicy
+from amemgym_train.policy.base import Policy
+from amemgym_train.policy.oracle import BlindPolicy, OraclePolicy, RandomPolicy
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.runner import play
 
@@ -30,24 +29,10 @@ AGENT = AgentConfig(name="awi", local_length=0, respond="fixed")
 LENGTHS = [125_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000]
 
 
-class NoMemory(RandomPolicy):
-    """Remembers nothing and answers by the make-up of the choices alone; ``way`` is of WAYS."""
-
-    def __init__(self, scenario: Scenario, way: str) -> None:
-        super().__init__()
-        self.scenario, self.way = scenario, way
-
-    def reply(self, request: Request) -> str:
-        if request.operation != "answer":
-            return super().reply(request)
-        scores = WAYS[self.way](self.scenario.questions[request.facts["question"]])
-        return json.dumps({"answer": 1 + max(range(len(scores)), key=scores.__getitem__)})
-
-
 def policy(name: str, scenario: Scenario) -> Policy:
     if name == "oracle":
         return OraclePolicy(scenario)
-    return RandomPolicy() if name == "random" else NoMemory(scenario, name)
+    return RandomPolicy() if name == "random" else BlindPolicy(scenario, WAYS[name])
 
 
 def accuracy(name: str, scenarios: list[Scenario]) -> float:

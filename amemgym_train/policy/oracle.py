@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from amemgym_train.policy.base import Completion, Request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from transformers import PreTrainedTokenizerBase
 
-    from amemgym_envs.amemgym.scenario import Scenario
+    from amemgym_envs.amemgym.scenario import Question, Scenario
 
 ACKNOWLEDGEMENT = "Thanks, I will keep that in mind."
 
@@ -95,6 +97,23 @@ class RandomPolicy(ScriptedPolicy):
         if request.operation == "answer":
             return _json({"answer": draw.randint(1, request.facts["choices"])})
         raise ValueError(f"{request.slot}: no random reply for operation {request.operation!r}")
+
+
+class BlindPolicy(RandomPolicy):
+    """Remembers nothing, and takes the choice of the highest ``score(question)``, the first of equals: what a choice's make-up
+    alone gives away."""
+
+    version = "blind"
+
+    def __init__(self, scenario: "Scenario", score: "Callable[[Question], Sequence[float]]") -> None:
+        super().__init__()
+        self.scenario, self.score = scenario, score
+
+    def reply(self, request: Request) -> str:
+        if request.operation != "answer":
+            return super().reply(request)
+        scores = self.score(self.scenario.questions[request.facts["question"]])
+        return _json({"answer": 1 + max(range(len(scores)), key=scores.__getitem__)})
 
 
 def _json(value: dict[str, Any]) -> str:
