@@ -201,7 +201,12 @@ def adopt(recipe: Recipe, folder: Path) -> None:
 
 def named_files(recipe: Recipe) -> dict[str, str]:
     """Digests of the files that the recipe names, by key: what they hold decides a stage as much as the recipe does."""
-    files = {f"scenarios.{role}.data": getattr(recipe.scenarios, role).data for role in ("train", "validation", "test")}
+    files: dict[str, str | None] = {}
+    for role in ("train", "validation", "test"):
+        scenarios = getattr(recipe.scenarios, role)
+        files[f"scenarios.{role}.data"] = scenarios.data
+        files[f"scenarios.{role}.personas"] = scenarios.personas or None
+        files[f"scenarios.{role}.language"] = scenarios.language if "/" in scenarios.language else None  # else a shipped pack
     if recipe.agent.prompts not in SETS:
         files["agent.prompts"] = recipe.agent.prompts
     return {key: digest(Path(path)) for key, path in files.items() if path is not None}

@@ -1,13 +1,15 @@
 """The order of the loop's stages and its gate, with stages that need no model."""
 
 import json
+import shutil
 
 import pytest
 
+from amemgym_envs.amemgym.languages import FOLDER
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import stages
-from amemgym_train.evolution.loop import adopt, claimed, differing, evolve
+from amemgym_train.evolution.loop import adopt, claimed, differing, evolve, named_files
 
 SCORES = {"base": 0.2, "iteration-001": 0.5, "iteration-002": 0.4, "iteration-003": 0.5, "iteration-004": 0.9}
 FIGURES = {"overall": 0.5, "random": 0.25, "upper": 1.0, "write": 0.3, "read": 0.2, "utilisation": 0.1, "correct": 0.4}
@@ -151,7 +153,7 @@ def test_a_finished_run_without_its_config_is_not_taken_over(tmp_path):
 
 def test_what_a_named_file_holds_is_part_of_a_stages_inputs(tmp_path):
     from amemgym_envs.amemgym.scenario import save_scenarios
-    from amemgym_train.evolution.loop import Evolution, named_files
+    from amemgym_train.evolution.loop import Evolution
 
     ours = recipe(tmp_path)
     assert named_files(ours) == {}
@@ -164,3 +166,16 @@ def test_what_a_named_file_holds_is_part_of_a_stages_inputs(tmp_path):
     data.write_text(data.read_text() + "\n")
     after = Evolution(reading).inputs(0)
     assert before != after and before["recipe"] == after["recipe"]
+
+
+def test_every_file_that_a_recipe_names_is_an_input_of_its_stages(tmp_path):
+    people, pack = tmp_path / "people.jsonl", shutil.copytree(FOLDER / "en", tmp_path / "pack")
+    people.write_text("{}\n")
+    train = {"personas": str(people), "language": str(pack)}
+    recipe = Recipe.model_validate({"name": "x", "scenarios": {"train": train}})
+    before = named_files(recipe)
+    assert set(before) == {"scenarios.train.personas", "scenarios.train.language"}
+    people.write_text("{}\n{}\n")
+    (pack / "talk.yaml").write_text("changed")
+    after = named_files(recipe)
+    assert all(after[key] != before[key] for key in before)
