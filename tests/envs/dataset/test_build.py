@@ -319,12 +319,12 @@ def test_what_is_thrown_away_is_said(tmp_path, config, stopped):
     assert said == []
     stopped(config, path, 3)
     build(replace(config, seed=6), path, note=said.append)
-    discarded = f"{path}: an unfinished part of other settings or words is discarded, users in it: 3"
+    discarded = f"{path}: an unfinished part of other settings or words is discarded, users in it:"
     replaced = f"{path}: the file that stood there is replaced"
-    assert said == [discarded, replaced]
+    assert said == [f"{discarded} 3", replaced]
     stopped(config, path, 2)
     save(generate(config), path, {}, said.append)
-    assert said[2:] == [discarded.replace("3", "2"), replaced]
+    assert said[2:] == [f"{discarded} 2", replaced]
 
 
 def test_a_part_of_other_personas_is_not_continued(tmp_path, config, stopped, generated):
