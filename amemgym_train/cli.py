@@ -187,7 +187,7 @@ def _takes_recipe(command: argparse.ArgumentParser, splits: tuple[str, ...]) -> 
     command.add_argument("recipe", metavar="RECIPE", help="recipe file (YAML)")
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="overrides, for instance evolution.iterations=3")
     if splits:
-        command.add_argument("--adapter", metavar="DIR", help="LoRA adapter to load (default: the base model)")
+        command.add_argument("--adapter", metavar="DIR", help="LoRA adapter (default: policy.adapter, else none)")
         command.add_argument("--split", default=splits[0], choices=splits, help="(default: %(default)s)")
 
 

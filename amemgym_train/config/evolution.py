@@ -17,7 +17,7 @@ class GateConfig(Section):
 class EvolutionConfig(Section):
     """``launcher``: all stages run in the process (or processes) that the run was started as ("inline").
 
-    ``start_from``: every iteration trains on from the best adapter so far, or anew from the base model.
+    ``start_from``: every iteration trains on from the best adapter so far, or anew from what the run started with.
     """
 
     iterations: int = Field(3, ge=1)

@@ -14,7 +14,8 @@ class GRPOSettings(Section):
 
     ``surrogate``: clip (PPO's, with ``epsilon`` and ``epsilon_high``) or cispo; ``beta``: weight of the KL term towards the model
     without its adapter. ``max_logprob_gap``: mean difference in log-probability per token between the sampler and the trainer
-    above which the run stops. ``save_steps``: steps between checkpoints (0: none).
+    above which the run stops. ``save_steps``: steps between checkpoints (0: none). ``share_prefixes``: what rows of a micro-batch
+    begin with is computed once (``training.prefix``), where the model's attention allows it.
     """
 
     steps: int = Field(8, ge=1)
@@ -24,6 +25,7 @@ class GRPOSettings(Section):
     beta: float = Field(0.0, ge=0)
     max_logprob_gap: float = Field(0.1, gt=0)
     save_steps: int = Field(1, ge=0)
+    share_prefixes: bool = True
 
 
 class TrainingConfig(Section):

@@ -69,9 +69,10 @@ def without_zeros(rows: Sequence[Row]) -> list[Row]:
 def deal(rows: Sequence[Row], ranks: int, per_batch: int, batches: int | None = None) -> list[list[list[Row]]]:
     """``[rank][micro-batch][row]``: as many micro-batches of ``per_batch`` rows on every rank, filled up with ``PADDING``.
 
-    Their number is ceil(rows / (ranks * per_batch)), at least 1, or ``batches``. Longest rows go first, so that a batch holds
-    rows of like length, batch i is about as long on every rank, and what does not fit into memory shows at once. The order of
-    ``rows`` does not matter. ValueError: they do not fit into ``batches``.
+    Their number is ceil(rows / (ranks * per_batch)), at least 1, or ``batches``. Rows that begin alike are neighbours, so that a
+    batch computes once what they share (``training.prefix``) and its rows are of like length; the longest batch goes first, so
+    that what does not fit into memory shows at once. The order of ``rows`` does not matter. ValueError: they do not fit into
+    ``batches``.
     """
     needed = max(1, math.ceil(len(rows) / (ranks * per_batch)))
     if batches is not None and batches < needed:
@@ -79,9 +80,10 @@ def deal(rows: Sequence[Row], ranks: int, per_batch: int, batches: int | None = 
             f"{len(rows)} rows for {ranks} ranks x {batches} batches x {per_batch}; expected {needed} batches or more"
         )
     block = ranks * per_batch
-    ordered = sorted(rows, key=lambda row: (-len(row.ids), row.episode, row.slot))
+    ordered = sorted(rows, key=lambda row: (row.ids, row.episode, row.slot))
     ordered += [PADDING] * ((batches or needed) * block - len(ordered))
     blocks = [ordered[start : start + block] for start in range(0, len(ordered), block)]
+    blocks.sort(key=lambda one: -sum(len(row.ids) for row in one))  # stable: equal ones stay in their order
     return [[one[rank::ranks] for one in blocks] for rank in range(ranks)]
 
 

@@ -17,7 +17,9 @@ from amemgym_train.tracking.tracker import Tracker
 
 
 class Evolution:
-    """One run. ``best`` is the iteration whose adapter stands (0 = the base model), ``scores`` the validation score of each."""
+    """One run. ``best`` is the iteration whose adapter stands (0 = what the run started with: the base model, or
+    ``policy.adapter`` on it), ``scores`` the validation score of each.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
@@ -109,11 +111,11 @@ class Evolution:
         return Stages(self.iteration_folder(iteration), label, self.seconds)
 
     def adapter(self, iteration: int) -> Path | None:
-        return self.iteration_folder(iteration) / "adapter" if iteration else None
+        start = self.recipe.policy.adapter
+        return self.iteration_folder(iteration) / "adapter" if iteration else Path(start) if start else None
 
-    @staticmethod
-    def version(iteration: int) -> str:
-        return f"iteration-{iteration:03d}" if iteration else "base"
+    def version(self, iteration: int) -> str:
+        return f"iteration-{iteration:03d}" if iteration else "start" if self.recipe.policy.adapter else "base"
 
     def inputs(self, iteration: int) -> dict[str, Any]:
         """What a stage that answers with iteration ``iteration``'s adapter depends on."""
@@ -200,8 +202,15 @@ def adopt(recipe: Recipe, folder: Path) -> None:
 
 
 def named_files(recipe: Recipe) -> dict[str, str]:
-    """Digests of the files that the recipe names, by key: what they hold decides a stage as much as the recipe does."""
-    files: dict[str, str | None] = {}
+    """Digests of the files that the recipe names, by key: what they hold decides a stage as much as the recipe does.
+
+    UserError: ``policy.adapter`` is no folder of a saved adapter.
+    """
+    files: dict[str, str | None] = {"policy.adapter": recipe.policy.adapter}
+    if recipe.policy.adapter is not None:
+        from amemgym_train.training.lora import check_adapter
+
+        check_adapter(recipe.policy.adapter)
     for role in ("train", "validation", "test"):
         scenarios = getattr(recipe.scenarios, role)
         files[f"scenarios.{role}.data"] = scenarios.data

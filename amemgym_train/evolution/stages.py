@@ -184,11 +184,15 @@ def brief(figures: Report) -> dict[str, Any]:
 
 
 def evaluate_policy(recipe: Recipe, role: str, adapter: str | None) -> dict[str, Any]:
-    """Score the recipe's agent, and its controls, on the users of ``role``; nothing is kept on disk."""
+    """Score the recipe's agent with ``adapter`` (None: ``policy.adapter``, if any), and its controls, on the users of ``role``.
+
+    Nothing is kept on disk.
+    """
     import tempfile
 
     ranks.alone("evaluate")
-    folder = Path(adapter) if adapter else None
+    given = adapter or recipe.policy.adapter
+    folder = Path(given) if given else None
     with tempfile.TemporaryDirectory() as scratch:
         return evaluate(recipe, role, folder, "given", Path(scratch), role, recipe.evaluation.controls)
 
@@ -200,7 +204,7 @@ def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> 
         raise UserError(f"{out} holds episodes already; choose another --out, or delete them")
     Path(out).mkdir(parents=True, exist_ok=True)  # before playing: a wrong path must not cost the episodes
     scenarios = getattr(recipe.scenarios, role).build()
-    policy = local_policy(recipe, adapter)
+    policy = local_policy(recipe, adapter or recipe.policy.adapter)
     sampling = Sampling(**recipe.sampling.model_dump())
     play_users(recipe, role, scenarios, policy, sampling, recipe.rollout.group_size, recipe.seed, Path(out))
     return Path(out)

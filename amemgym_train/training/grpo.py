@@ -37,6 +37,7 @@ from amemgym_train.errors import UserError
 from amemgym_train.policy.local import LocalPolicy
 from amemgym_train.rollout.records import Episode
 from amemgym_train.rollout.runner import check_unscorable
+from amemgym_train.training import prefix
 from amemgym_train.training.batch import Tensors, collate
 
 Rollout = Callable[[LocalPolicy, int], list[Episode]]  # (policy, optimiser step) -> this process's episodes
@@ -63,6 +64,8 @@ class EpisodeGRPO(GRPOTrainer):
         self.rollout, self.credit, self.training = rollout, credit, training
         self.max_prompts, self.max_unscorable = max_prompts, max_unscorable
         self.batch: Credited | None = None
+        self.shares = training.grpo.share_prefixes and prefix.takes_trees(model.config) and not self.aux_loss_enabled
+        self._inputs: Tensors = {}
         self._logps: torch.Tensor | None = None
         self._parts: list[tuple[float, dict[str, float]]] = []  # of a step: each micro-batch's weight and figures
         self.remove_callback(PrinterCallback)  # its log goes to a file
@@ -76,9 +79,11 @@ class EpisodeGRPO(GRPOTrainer):
         place = self._step % self.args.steps_per_generation
         if place == 0 or self.batch is None:
             self.batch = self._play(self.state.global_step)
-        inputs = collate(self.batch.batches[place], self.processing_class.pad_token_id, self.batch.scale)
-        inputs = {key: value.to(self.accelerator.device) for key, value in inputs.items()}
-        inputs["num_items_in_batch"] = torch.tensor(self.batch.tokens, device=self.accelerator.device)
+        rows, pad_id, device = self.batch.batches[place], self.processing_class.pad_token_id, self.accelerator.device
+        inputs = {key: value.to(device) for key, value in collate(rows, pad_id, self.batch.scale).items()}
+        if self.shares:
+            inputs["nodes"] = {key: value.to(device) for key, value in prefix.tree(rows, pad_id).tensors().items()}
+        inputs["num_items_in_batch"] = torch.tensor(self.batch.tokens, device=device)
         inputs["place"] = place
         if self.beta:
             inputs["ref_per_token_logps"] = self._reference(inputs)
@@ -108,16 +113,27 @@ class EpisodeGRPO(GRPOTrainer):
     def _reference(self, inputs: Tensors) -> torch.Tensor:
         """Log-probabilities under the model without its adapter, (B, T)."""
         with self.accelerator.unwrap_model(self.model).disable_adapter():
+            if "nodes" in inputs:
+                with self.accelerator.autocast():
+                    return prefix.score(self.model, inputs["nodes"], inputs["trained"])[0]
             return super()._get_per_token_logps_and_entropies(self.model, *_sequence(inputs))[0]
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        result = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+    def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
+        if "nodes" in self._inputs:
+            with self.accelerator.autocast():
+                result = (*prefix.score(model, self._inputs["nodes"], self._inputs["trained"]), None)
+        else:
+            result = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
         self._logps = result[0].detach()
         return result
 
     def _compute_loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
+        self._inputs = inputs  # TRL passes on what it knows of them only
         counts = {name: len(values) for name, values in self._metrics["train"].items()}
-        loss = super()._compute_loss(model, inputs)
+        try:
+            loss = super()._compute_loss(model, inputs)
+        finally:
+            self._inputs = {}
         new = {name: values[counts.get(name, 0) :] for name, values in self._metrics["train"].items()}
         for name in new:
             del self._metrics["train"][name][counts.get(name, 0) :]

@@ -148,8 +148,13 @@ def test_every_row_is_dealt_once_and_every_rank_gets_as_many(cases, ranks, per_b
     assert total(flat) == pytest.approx(total(made), abs=1e-12)
     assert weight(flat) == pytest.approx(weight(made))
     assert deal(random.Random(seed).sample(made, len(made)), ranks, per_batch, batches) == dealt
-    lengths = [[len(row.ids) for rank in dealt for row in rank[i]] for i in range(batches or needed)]
-    assert all(min(one) >= max(two) for one, two in zip(lengths, lengths[1:], strict=False))  # like lengths, longest first
+    blocks = [[row for rank in dealt for row in rank[i]] for i in range(batches or needed)]
+    lengths = [sum(len(row.ids) for row in block) for block in blocks]
+    assert lengths == sorted(lengths, reverse=True)  # what takes most memory comes first
+    places = {id(row): place for place, row in enumerate(sorted(made, key=lambda row: (row.ids, row.episode, row.slot)))}
+    for block in blocks:  # neighbours in the order of their ids
+        found = sorted(places[id(row)] for row in block if row.slot != "padding")
+        assert found == [found[0] + i for i in range(len(found))]  # of none, []
     counts = [sum(row.slot != "padding" for batch in rank for row in batch) for rank in dealt]
     assert max(counts) - min(counts) <= 1
 

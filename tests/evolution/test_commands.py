@@ -41,7 +41,10 @@ def test_evaluate_scores_the_model_the_adapter_and_the_controls(recipe, adapter,
     assert set(shown) == {"agent", "random", "oracle", "scrambled"}
     assert shown["agent"] == summary["test"]["before"] and shown["oracle"]["memory_score"] == 1.0
     assert cli.main(["evaluate", recipe, "--json", "--split", "validation", "--adapter", str(adapter)]) == 0
-    assert json.loads(capsys.readouterr().out)["agent"]["memory_score"] == summary["iterations"][0]["validation"]
+    scored = json.loads(capsys.readouterr().out)["agent"]
+    assert scored["memory_score"] == summary["iterations"][0]["validation"]
+    assert cli.main(["evaluate", recipe, "--json", "--split", "validation", f"policy.adapter={adapter}"]) == 0
+    assert json.loads(capsys.readouterr().out)["agent"] == scored
 
 
 def test_rollout_keeps_its_episodes_and_overwrites_none(recipe, tmp_path, stops, capsys):

@@ -179,3 +179,20 @@ def test_every_file_that_a_recipe_names_is_an_input_of_its_stages(tmp_path):
     (pack / "talk.yaml").write_text("changed")
     after = named_files(recipe)
     assert all(after[key] != before[key] for key in before)
+
+
+def test_a_run_that_starts_from_an_adapter_depends_on_its_weights(tmp_path):
+    from amemgym_train.evolution.loop import Evolution
+
+    adapter = tmp_path / "adapter"
+    ours = recipe(tmp_path)
+    ours = ours.model_copy(update={"policy": ours.policy.model_copy(update={"adapter": str(adapter)})})
+    with pytest.raises(UserError, match=rf"^adapter {adapter}: no file adapter_config.json there"):
+        Evolution(ours)
+    adapter.mkdir()
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (adapter / name).write_text("{}")
+    before = Evolution(ours)
+    assert (before.adapter(0), before.version(0)) == (adapter, "start")
+    (adapter / "adapter_model.safetensors").write_text("other")
+    assert Evolution(ours).inputs(1) != before.inputs(1)

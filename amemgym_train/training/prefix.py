@@ -1,0 +1,101 @@
+"""Rows as a tree: what several rows begin with is computed once, forward and backward.
+
+The calls of a step begin alike: the same instruction and worked examples for one operation, the same whole prompt for a group's
+calls at one slot. A micro-batch is therefore one packed sequence, a node per distinct (context, token), in which every node
+attends to its ancestors and its position is its depth. Each token meets exactly the context it has in its own row, so that
+log-probabilities and the summed gradient are those of padded rows; only the repeated work is gone. The idea is that of prefix
+trees in TRL's asynchronous GRPO (1.16) and of tree attention (SpecInfer, arXiv 2305.09781, section 4.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+import torch
+from transformers import PretrainedConfig
+
+from amemgym_train.rollout.records import Row
+
+NOTHING = -100  # the label of a node whose next token is not learned
+
+
+@dataclass
+class Tree:
+    """``ids``, ``parents`` (-1: a root), ``depths`` and ``labels`` (the next token where it is learned) of each node.
+
+    ``places`` names the nodes that predict the learned tokens, row by row in their order. A token that is followed by different
+    learned tokens is a node for each of them: a node predicts one token.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a forward takes, for one sequence of N nodes: (1, N) and, the attention, (1, 1, N, N); ``places`` beside it."""
+        return {
+            "input_ids": torch.tensor([self.ids]),
+            "position_ids": torch.tensor([self.depths]),
+            "shift_labels": torch.tensor([self.labels]),
+            "attention_mask": torch.from_numpy(self.ancestors())[None, None],
+            "places": torch.tensor(self.places, dtype=torch.long),
+        }
+
+    def ancestors(self) -> numpy.ndarray:
+        """(N, N): true where the second node is the first one, or comes before it in its row."""
+        sees = numpy.zeros((len(self.ids), len(self.ids)), dtype=bool)
+        for node, parent in enumerate(self.parents):
+            if parent >= 0:
+                sees[node] = sees[parent]
+            sees[node, node] = True
+        return sees
+
+
+def tree(rows: Sequence[Row], pad_id: int) -> Tree:
+    """The tree of ``rows``; of nothing but padding, one node that predicts nothing."""
+    grown, known = Tree(), {}
+    for row in rows:
+        node = -1
+        labels = [token if learned else NOTHING for token, learned in zip(row.ids[1:], row.mask[1:], strict=True)]
+        for depth, (token, label) in enumerate(zip(row.ids, labels, strict=False)):  # the last token predicts nothing
+            key = (node, token, label)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = len(grown.ids)
+                _add(grown, token, node, depth, label)
+            node = found
+            if label != NOTHING:
+                grown.places.append(node)
+    if not grown.ids:
+        _add(grown, pad_id, -1, 0, NOTHING)
+    return grown
+
+
+def takes_trees(config: PretrainedConfig) -> bool:
+    """Whether a model's layers do with any attention mask: all of them attend, to everything, through torch's own attention."""
+    text = config.get_text_config()
+    layers = getattr(text, "layer_types", None) or ()
+    windowed = getattr(text, "sliding_window", None) and getattr(text, "use_sliding_window", True) and not layers
+    return text._attn_implementation == "sdpa" and not windowed and all(layer == "full_attention" for layer in layers)
+
+
+def spread(values: torch.Tensor, places: torch.Tensor, trained: torch.Tensor) -> torch.Tensor:
+    """(1, N) values of nodes as those of tokens, (B, T): at ``trained``, 0 elsewhere."""
+    return values.new_zeros(trained.shape).masked_scatter(trained, values[0, places])
+
+
+def _add(grown: Tree, token: int, parent: int, depth: int, label: int) -> None:
+    grown.ids.append(token)
+    grown.parents.append(parent)
+    grown.depths.append(depth)
+    grown.labels.append(label)
+
+
+def score(model: Any, nodes: dict[str, torch.Tensor], trained: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities and entropies, (B, T), by ``model`` with TRL's fused head (``trl.trainer.utils.add_fused_lm_head``)."""
+    inputs = {name: value for name, value in nodes.items() if name != "places"}
+    outputs = model(**inputs, fused_lm_head=True)
+    return spread(outputs.log_probs, nodes["places"], trained), spread(outputs.entropy, nodes["places"], trained)
