@@ -19,10 +19,12 @@ class LoraConfig(Section):
 class PolicyConfig(Section):
     """``model`` is "smollm2", "quickstart", a local folder or a hub id; only a hub id ever fetches anything.
 
-    ``max_batch_size``: most prompts in one call of generate.
+    ``adapter``: folder of a saved LoRA adapter to start from, such as another run's best; it keeps its own rank and layers, and
+    ``lora`` is for new ones. ``max_batch_size``: most prompts in one call of generate.
     """
 
     model: str = Field("smollm2", min_length=1)
     dtype: Literal["float32", "bfloat16"] = "float32"
+    adapter: str | None = Field(None, min_length=1)
     max_batch_size: int = Field(32, ge=1)
     lora: LoraConfig = LoraConfig()
