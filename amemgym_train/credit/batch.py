@@ -10,9 +10,10 @@ from amemgym_train.credit.advantages import Signal, advantages
 from amemgym_train.credit.rewards import Rewards, rewarded
 from amemgym_train.credit.rows import deal, merged, rows_of, without_zeros
 from amemgym_train.diagnosis.operations import OUTCOMES, Diagnosis, diagnose, shares
-from amemgym_train.rollout.records import Episode, Row
+from amemgym_train.rollout.records import Episode, Row, Turn
 
 Gather = Callable[[list[Any]], list[Any]]  # the lists of all processes in one; the same on each of them
+Drifted = Callable[[Sequence[Turn]], int]  # how many calls' tokens would change if their text was encoded again
 
 
 @dataclass
@@ -38,11 +39,12 @@ def credited(
     batches: int,
     longest: int,
     keep_zeros: bool,
+    drifted: Drifted = lambda turns: 0,
 ) -> Credited:
     """This process's ``episodes``, rewarded and compared with those of all, as ``batches`` micro-batches of ``per_batch`` rows.
 
     Unscorable episodes take no part. ``longest``: most tokens of a completion, for Dr. GRPO's weights. ``keep_zeros``: rows
-    without an advantage stay (a KL term acts on them, too).
+    without an advantage stay (a KL term acts on them, too). ``drifted`` counts for the figures only: rows hold the tokens drawn.
     """
     diagnoses = {episode.id: diagnose(episode) for episode in episodes if episode.error is None}
     played = [episode for episode in episodes if episode.id in diagnoses]
@@ -51,9 +53,12 @@ def credited(
     values = advantages(signals, config)
     by_call = {(signal.episode, signal.slot): value for signal, value in zip(signals, values, strict=True)}
     rows: list[Row] = []
+    joined = 0
     for episode in played:
         own = {index: by_call[episode.id, episode.turns[index].slot] for index in rewards[episode.id]}
-        rows += merged(rows_of(episode, rewards[episode.id], own, config, longest))
+        single = rows_of(episode, rewards[episode.id], own, config, longest)
+        rows += (whole := merged(single))
+        joined += len(single) - len(whole)
     kept = rows if keep_zeros else without_zeros(rows)
     (dealt,) = deal(kept, 1, per_batch, batches)
     dealt.sort(key=lambda batch: sum(map(learned, batch)) > 0)  # stable: what is only padding comes first
@@ -61,10 +66,11 @@ def credited(
         "tokens": sum(map(learned, kept)),
         "rows": len(kept),
         "dropped": len(rows) - len(kept),
+        "merged": joined,
         "episodes": len(episodes),
         "unscorable": len(episodes) - len(played),
         **{f"shares/{name}": share * len(played) for name, share in _shares(diagnoses).items()},
-        **_calls(played),
+        **_calls(played, drifted),
     }
     everywhere = gather([local])
     total = {key: sum(part[key] for part in everywhere) for key in local}
@@ -91,13 +97,14 @@ def _shares(diagnoses: dict[str, Diagnosis]) -> dict[str, float]:
     return shares(diagnoses.values()) if diagnoses else dict.fromkeys(OUTCOMES, 0.0)
 
 
-def _calls(episodes: Sequence[Episode]) -> dict[str, int]:
+def _calls(episodes: Sequence[Episode], drifted: Drifted) -> dict[str, int]:
     turns = [turn for episode in episodes for turn in episode.turns if turn.completion_ids]
     return {
         "calls": len(turns),
         "sampled": sum(len(turn.completion_ids) for turn in turns),
         "truncated": sum(turn.finish_reason == "length" for turn in turns),
         "unparsed": sum(turn.meta.get("parsed") == "failed" for turn in turns),
+        "drifted": drifted(turns),
     }
 
 
@@ -107,10 +114,12 @@ def _shown(total: dict[str, float]) -> dict[str, float]:
         "episodes": total["episodes"],
         "rows": total["rows"],
         "rows_dropped": total["dropped"],
+        "rows_merged": total["merged"],
         "tokens_trained": total["tokens"],
         "tokens_sampled": total["sampled"],
         "unscorable": total["unscorable"] / max(total["episodes"], 1),
         "truncated": total["truncated"] / calls,
         "unparsed": total["unparsed"] / calls,
+        "reencoding_drift": total["drifted"] / calls,
         **{name: value / played for name, value in total.items() if name.startswith("shares/")},
     }

@@ -35,7 +35,7 @@ from amemgym_train.config.training import TrainingConfig
 from amemgym_train.credit.batch import Credited, credited
 from amemgym_train.errors import UserError
 from amemgym_train.policy.local import LocalPolicy
-from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.records import Episode, Turn
 from amemgym_train.rollout.runner import check_unscorable
 from amemgym_train.training import prefix
 from amemgym_train.training.batch import Tensors, collate
@@ -104,10 +104,19 @@ class EpisodeGRPO(GRPOTrainer):
             batches=self.args.steps_per_generation,
             longest=self.args.max_completion_length,
             keep_zeros=self.beta > 0,
+            drifted=self._drifted,
         )
         for name, value in batch.figures.items():
             self._metrics["train"][name].append(value)
         return batch
+
+    def _drifted(self, turns: Sequence[Turn]) -> int:
+        """How many calls would be trained on other tokens than the model drew, if their text was encoded anew."""
+        tokenizer = self.processing_class
+        special = set(tokenizer.all_special_ids)
+        again = tokenizer([turn.text for turn in turns], add_special_tokens=False)["input_ids"] if turns else []
+        drawn = [[token for token in turn.completion_ids if token not in special] for turn in turns]
+        return sum(one != other for one, other in zip(again, drawn, strict=True))
 
     @torch.no_grad()
     def _reference(self, inputs: Tensors) -> torch.Tensor:

@@ -126,3 +126,13 @@ def test_a_group_that_agrees_teaches_nothing(episodes):
 def test_too_few_batches_are_refused(episodes):
     with pytest.raises(ValueError, match="batches"):
         make(episodes, batches=1, per_batch=1)
+
+
+def test_drift_is_a_share_of_all_calls(episodes):
+    calls = sum(bool(turn.completion_ids) for episode in episodes for turn in episode.turns)
+    made = credited(episodes, CREDIT, gather=alone, per_batch=4, batches=40, longest=500, keep_zeros=False, drifted=len)
+    assert made.figures["reencoding_drift"] == 1.0 and calls > 0
+    made = credited(
+        episodes, CREDIT, gather=alone, per_batch=4, batches=40, longest=500, keep_zeros=False, drifted=lambda turns: 3
+    )
+    assert made.figures["reencoding_drift"] == 3 / calls

@@ -10,7 +10,7 @@ from amemgym_train.config.training import GRPOSettings, TrainingConfig
 from amemgym_train.credit.batch import Credited
 from amemgym_train.credit.rows import deal, merged
 from amemgym_train.errors import UserError
-from amemgym_train.rollout.records import Row
+from amemgym_train.rollout.records import Row, Turn
 from amemgym_train.training.batch import collate
 from amemgym_train.training.grpo import EpisodeGRPO, _arguments, token_means
 from amemgym_train.training.lora import new_adapter
@@ -187,3 +187,18 @@ def test_a_sampler_with_other_weights_stops_the_run(model, tokenizer, rows, tmp_
     made._get_per_token_logps_and_entropies(made.model, ids, mask, inputs["completion_ids"].size(1))
     with pytest.raises(UserError, match="step 0: sampler and trainer differ by .* training.grpo.max_logprob_gap allows 0.1"):
         made._check_sampler(inputs)
+
+
+def test_tokens_that_encoding_the_text_anew_would_change_are_counted(model, tokenizer, tmp_path):
+    """The same word as one token, and as its letters: a model may draw either."""
+    word = next(word for word in tokenizer.get_vocab() if word.isalpha() and len(word) > 3)
+    spelled = tokenizer.convert_tokens_to_ids(list(word))
+    (whole,) = tokenizer(word, add_special_tokens=False)["input_ids"]
+
+    def turn(ids):
+        drawn = [*ids, tokenizer.eos_token_id]
+        return Turn([1], drawn, [-1.0] * len(drawn), tokenizer.decode(ids), "stop", "write", "write/p0/0")
+
+    made = trainer(model, tokenizer, tmp_path)
+    assert made._drifted([turn([whole]), turn(spelled), turn([whole])]) == 1
+    assert made._drifted([]) == 0
