@@ -1,5 +1,6 @@
 """The scripted user: opens each session with the scenario's words and then keeps the talk going without revealing anything."""
 
+from functools import lru_cache
 from random import Random
 
 from amemgym_envs.amemgym.errors import ScenarioError
@@ -17,9 +18,8 @@ class ScriptedUser:
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
         self.seed = seed
-        tracked = [*scenario.state_schema, *(value for values in scenario.state_schema.values() for value in values)]
-        # A schema may hold an everyday word ("simple"); a follow-up with that word would look like a statement about it.
-        self._follow_ups = [text for text in wording(scenario.language).follow_ups if not any(mentions(text, t) for t in tracked)]
+        tracked = (*scenario.state_schema, *(value for values in scenario.state_schema.values() for value in values))
+        self._follow_ups = _neutral(scenario.language, tracked)
         if not self._follow_ups:
             raise ScenarioError(
                 f"item {scenario.id}, field state_schema: its words occur in every follow-up of language {scenario.language!r}; "
@@ -41,3 +41,12 @@ class ScriptedUser:
         round -= len(off_topic)
         order = Random(f"{self.seed}/{self.scenario.id}/{period}/{session}").sample(self._follow_ups, len(self._follow_ups))
         return order[(round - 1) % len(order)]
+
+
+@lru_cache(1024)  # every episode of a group asks
+def _neutral(language: str, tracked: tuple[str, ...]) -> list[str]:
+    """The language's follow-ups without a tracked word.
+
+    A schema may hold an everyday word ("simple"); a follow-up with that word would look like a statement about it.
+    """
+    return [text for text in wording(language).follow_ups if not any(mentions(text, word) for word in tracked)]
