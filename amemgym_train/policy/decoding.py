@@ -11,6 +11,8 @@ from transformers import DynamicCache, PreTrainedModel
 
 from amemgym_train.policy.base import Sampling
 
+HEAD = 256  # likeliest tokens that are looked at first: of a large vocabulary hardly any draw needs more
+
 
 @dataclass
 class Draw:
@@ -47,18 +49,35 @@ def pick(logits: torch.Tensor, sampling: Sampling, uniform: torch.Tensor) -> tup
     if sampling.temperature == 0:
         token = logits.argmax(-1)
         return token, logits.log_softmax(-1).gather(-1, token[:, None])[:, 0]
-    logprobs = (logits / sampling.temperature).log_softmax(-1)
+    logprobs, uniform = (logits / sampling.temperature).log_softmax(-1), uniform.to(logits.device)
     vocabulary = logprobs.shape[-1]
-    kept = logprobs.topk(min(sampling.top_k or vocabulary, vocabulary), dim=-1)
+    if sampling.top_k or vocabulary <= HEAD:
+        token, _ = _draw(logprobs, min(sampling.top_k or vocabulary, vocabulary), sampling.top_p, uniform)
+    else:
+        token, inside = _draw(logprobs, HEAD, sampling.top_p, uniform, total=1.0)
+        if not inside.all():
+            token[~inside], _ = _draw(logprobs[~inside], vocabulary, sampling.top_p, uniform[~inside])
+    return token, logprobs.gather(-1, token[:, None])[:, 0]
+
+
+def _draw(
+    logprobs: torch.Tensor, width: int, top_p: float, uniform: torch.Tensor, total: float | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens (rows,) drawn among the ``width`` likeliest, and whether no other could have been drawn.
+
+    ``total``: the mass that ``uniform`` is a share of where nothing is cut (None: that of the ``width`` tokens).
+    """
+    kept = logprobs.topk(width, dim=-1)
     mass = kept.values.exp()
-    if sampling.top_p < 1:
-        mass = mass.masked_fill(mass.cumsum(-1) - mass >= sampling.top_p, 0.0)
+    reached = mass.sum(-1)
+    if top_p < 1:
+        mass = mass.masked_fill(mass.cumsum(-1) - mass >= top_p, 0.0)
     cumulative = mass.cumsum(-1)
-    threshold = uniform.to(logits.device)[:, None] * cumulative[:, -1:]
+    whole = cumulative[:, -1] if total is None or top_p < 1 else torch.full_like(uniform, total)
+    threshold = (uniform * whole)[:, None]
     place = (cumulative <= threshold).sum(-1, keepdim=True)
     place = torch.minimum(place, (mass > 0).sum(-1, keepdim=True) - 1)  # rounding must not land on a cut token
-    token = kept.indices.gather(-1, place)[:, 0]
-    return token, logprobs.gather(-1, token[:, None])[:, 0]
+    return kept.indices.gather(-1, place)[:, 0], reached > (top_p if top_p < 1 else threshold[:, 0])
 
 
 @torch.inference_mode()

@@ -124,13 +124,17 @@ class EpisodeGRPO(GRPOTrainer):
         with self.accelerator.unwrap_model(self.model).disable_adapter():
             if "nodes" in inputs:
                 with self.accelerator.autocast():
-                    return prefix.score(self.model, inputs["nodes"], inputs["trained"])[0]
+                    return prefix.score(self.model, self._backbone(), inputs["nodes"], inputs["trained"])[0]
             return super()._get_per_token_logps_and_entropies(self.model, *_sequence(inputs))[0]
+
+    def _backbone(self) -> torch.nn.Module:
+        """The model without its head."""
+        return self.accelerator.unwrap_model(self.model).get_base_model().base_model
 
     def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
         if "nodes" in self._inputs:
             with self.accelerator.autocast():
-                result = (*prefix.score(model, self._inputs["nodes"], self._inputs["trained"]), None)
+                result = (*prefix.score(model, self._backbone(), self._inputs["nodes"], self._inputs["trained"]), None)
         else:
             result = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
         self._logps = result[0].detach()

@@ -35,13 +35,20 @@ class Tree:
     places: list[int] = field(default_factory=list)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a forward takes, for one sequence of N nodes: (1, N) and, the attention, (1, 1, N, N); ``places`` beside it."""
+        """What a forward takes, for one sequence of N nodes: (1, N) and, the attention, (1, 1, N, N).
+
+        ``scored`` names the nodes that predict something, M of them and at least one; ``shift_labels`` (1, M) is what they
+        predict, and ``places`` are those of ``places`` among them.
+        """
+        scored = [node for node, label in enumerate(self.labels) if label != NOTHING] or [0]
+        order = {node: place for place, node in enumerate(scored)}
         return {
             "input_ids": torch.tensor([self.ids]),
             "position_ids": torch.tensor([self.depths]),
-            "shift_labels": torch.tensor([self.labels]),
             "attention_mask": torch.from_numpy(self.ancestors())[None, None],
-            "places": torch.tensor(self.places, dtype=torch.long),
+            "shift_labels": torch.tensor([[self.labels[node] for node in scored]]),
+            "scored": torch.tensor(scored),
+            "places": torch.tensor([order[node] for node in self.places], dtype=torch.long),
         }
 
     def ancestors(self) -> numpy.ndarray:
@@ -83,7 +90,7 @@ def takes_trees(config: PretrainedConfig) -> bool:
 
 
 def spread(values: torch.Tensor, places: torch.Tensor, trained: torch.Tensor) -> torch.Tensor:
-    """(1, N) values of nodes as those of tokens, (B, T): at ``trained``, 0 elsewhere."""
+    """(1, M) values of scored nodes as those of tokens, (B, T): at ``trained``, 0 elsewhere."""
     return values.new_zeros(trained.shape).masked_scatter(trained, values[0, places])
 
 
@@ -94,8 +101,22 @@ def _add(grown: Tree, token: int, parent: int, depth: int, label: int) -> None:
     grown.labels.append(label)
 
 
-def score(model: Any, nodes: dict[str, torch.Tensor], trained: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities and entropies, (B, T), by ``model`` with TRL's fused head (``trl.trainer.utils.add_fused_lm_head``)."""
-    inputs = {name: value for name, value in nodes.items() if name != "places"}
-    outputs = model(**inputs, fused_lm_head=True)
+def score(
+    model: Any, backbone: torch.nn.Module, nodes: dict[str, torch.Tensor], trained: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities and entropies, (B, T), by ``model`` with TRL's fused head (``trl.trainer.utils.add_fused_lm_head``).
+
+    ``backbone`` is the part of ``model`` below that head. The head, a large part of a small model, gets the scored nodes only.
+    """
+
+    def select(module: torch.nn.Module, arguments: Any, output: Any) -> Any:
+        output.last_hidden_state = output.last_hidden_state[:, nodes["scored"]]
+        return output
+
+    hook = backbone.register_forward_hook(select)
+    try:
+        names = ("input_ids", "position_ids", "attention_mask", "shift_labels")
+        outputs = model(**{name: nodes[name] for name in names}, fused_lm_head=True)
+    finally:
+        hook.remove()
     return spread(outputs.log_probs, nodes["places"], trained), spread(outputs.entropy, nodes["places"], trained)

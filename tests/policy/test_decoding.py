@@ -141,6 +141,23 @@ def test_tokens_come_as_often_as_they_should(sampling):
     assert float(((seen - expected)[kept] ** 2 / expected[kept]).sum()) < 60
 
 
+@pytest.mark.parametrize("sampling", [Sampling(temperature=0.7), Sampling(top_p=0.9), Sampling(top_p=0.2), Sampling(top_k=700)])
+@pytest.mark.parametrize("sharpness", [0.1, 1.0, 6.0])
+def test_a_large_vocabulary_is_drawn_from_as_if_all_of_it_was_sorted(sampling, sharpness):
+    """Flat rows need the whole vocabulary, sharp ones its head: neither changes the draw."""
+    logits = sharpness * torch.randn(400, 3000, generator=torch.Generator().manual_seed(0))
+    uniform = uniforms(list(range(400)), 1)[:, 0]
+    tokens, logprobs = pick(logits, sampling, uniform)
+    for row in range(400):
+        scaled = (logits[row] / sampling.temperature).log_softmax(-1)
+        order = scaled.argsort(descending=True)[: sampling.top_k or None]
+        mass = scaled[order].double().exp()
+        mass = mass[mass.cumsum(0) - mass < sampling.top_p] if sampling.top_p < 1 else mass
+        at = (mass.cumsum(0) / mass.sum() <= uniform[row].item()).sum().item()
+        near = order[max(at - 1, 0) : at + 2].tolist()  # rounding may move a draw by one place
+        assert tokens[row] in near and logprobs[row] == pytest.approx(scaled[tokens[row]].item(), abs=1e-5)
+
+
 def test_uniform_draws_of_neighbouring_seeds_and_steps_are_unrelated():
     numbers = uniforms(list(range(2000)), 5)
     assert torch.equal(numbers[7], uniforms([7], 5)[0])

@@ -94,7 +94,7 @@ def test_scores_and_gradients_are_those_of_padded_rows(llama, seed):
     output = llama(input_ids=ids, attention_mask=mask, position_ids=positions, labels=ids, fused_lm_head=True)
     width = trained.size(1)
     padded, entropies = (x[:, -width:] * trained for x in (output.log_probs, output.entropy))
-    ours, own_entropies = score(llama, tree(rows, 0).tensors(), trained)
+    ours, own_entropies = score(llama, llama.base_model, tree(rows, 0).tensors(), trained)
     assert torch.allclose(ours, padded, atol=1e-5) and torch.allclose(own_entropies, entropies, atol=1e-5)
     assert trained.sum() == 15 and (ours[trained] < 0).all()
     one, other = graded(padded), graded(ours)
