@@ -1,9 +1,23 @@
 """Text environments for language agents. Importing this registers them with gymnasium; it loads neither torch nor the toolkit."""
 
+from typing import TYPE_CHECKING, Any
+
 import gymnasium
 
 from amemgym_envs.core import EnvCard, TextEnv
 
-__all__ = ["EnvCard", "TextEnv"]
+if TYPE_CHECKING:
+    from amemgym_envs.amemgym.tools import MemoryTools, memory_tools
+
+__all__ = ["EnvCard", "MemoryTools", "TextEnv", "memory_tools"]
 
 gymnasium.register(id="AMemGym-v0", entry_point="amemgym_envs.amemgym.environment:AMemGymEnv")
+
+
+def __getattr__(name: str) -> Any:
+    """The tools for TRL, loaded when they are asked for: they read language packs, of which a mere import needs none."""
+    if name not in ("MemoryTools", "memory_tools"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from amemgym_envs.amemgym import tools
+
+    return getattr(tools, name)
