@@ -86,7 +86,13 @@ def evolve(arguments: argparse.Namespace) -> None:
     from amemgym_train.config.description import describe
     from amemgym_train.config.load import load_recipe
 
+    if arguments.json and not arguments.dry_run:
+        raise UserError("--json goes with --dry-run: a run's figures are in its summary.json")
     recipe = load_recipe(arguments.recipe, arguments.overrides)
+    if arguments.dry_run:
+        from amemgym_train.evolution.plan import dry_run
+
+        return dry_run(recipe, arguments.json)
     main_process = os.environ.get("RANK", "0") == "0"  # set by a distributed launch
     if main_process:
         print(describe(recipe), flush=True)
@@ -141,6 +147,8 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
     command = _command(commands, evolve, "play, diagnose, train, evaluate, repeat", "recipes/configs/quickstart.yaml seed=1")
     _takes_recipe(command, ())
+    command.add_argument("--dry-run", action="store_true", help="build all but the weights, say what would happen, write nothing")
+    command.add_argument("--json", action="store_true", help="with --dry-run: print JSON instead of sentences")
 
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes no positional after an option once it has matched them, but an override may stand anywhere

@@ -23,7 +23,7 @@ from statistics import fmean, stdev
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMES = ("outcome", "blend", "operation")
-RATES = ("5e-4", "1e-3", "2e-3", "4e-3")
+RATES = ("1e-3", "2e-3", "4e-3")
 TUNING_SEEDS = (10, 11)  # never among those that are reported
 SETTINGS = (
     "training.method=grpo",

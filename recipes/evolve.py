@@ -1,6 +1,6 @@
 """Runs a recipe's evolution loop under a distributed launch; takes what ``amemgym-train evolve`` takes.
 
-accelerate launch --config_file accelerate_configs/single_process.yaml recipes/evolve.py recipes/configs/smollm2_cpu.yaml
+accelerate launch --config_file accelerate_configs/single.yaml recipes/evolve.py recipes/configs/smollm2_cpu.yaml
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Trains a recipe on-policy by GRPO under a distributed launch; takes what ``amemgym-train evolve`` takes.
 
-accelerate launch --config_file accelerate_configs/single_process.yaml recipes/grpo.py recipes/configs/quickstart.yaml
+accelerate launch --config_file accelerate_configs/single.yaml recipes/grpo.py recipes/configs/quickstart.yaml
 """
 
 import sys

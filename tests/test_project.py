@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCH_FILES = sorted((ROOT / "accelerate_configs").glob("*.yaml"))
@@ -20,10 +21,19 @@ def test_accelerate_reads_every_launch_file(path):
 
     config = load_config_from_file(str(path))
     assert config.use_cpu == path.stem.startswith("cpu_")
-    assert (config.num_processes > 1) == (config.distributed_type.value in ("MULTI_GPU", "DEEPSPEED"))
+    assert (config.num_processes > 1) == (config.distributed_type.value in ("MULTI_GPU", "DEEPSPEED", "FSDP"))
     if "zero" in path.stem:
         assert config.deepspeed_config["zero_stage"] == int(path.stem[-1])
     assert f"--config_file accelerate_configs/{path.name} " in path.read_text()  # its own command stands in its header
+
+
+TWINS = {"single": "cpu_single", "multi_gpu": "cpu_ddp", "zero2": "cpu_zero2", "zero3": "cpu_zero3", "fsdp2": "cpu_fsdp2"}
+
+
+@pytest.mark.parametrize("gpu, cpu", TWINS.items())
+def test_the_twin_on_the_cpu_differs_in_where_it_runs_only(gpu, cpu):
+    ours, theirs = (yaml.safe_load((ROOT / "accelerate_configs" / f"{name}.yaml").read_text()) for name in (gpu, cpu))
+    assert {key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)} <= {"use_cpu", "num_processes"}
 
 
 PROCESS = """
@@ -37,12 +47,12 @@ Path(sys.argv[1], str(accelerator.process_index)).write_text(f"{accelerator.num_
 
 
 def test_two_cpu_processes_meet(tmp_path):
-    """What cpu_two.yaml's header says to run gives two processes that know of each other, on the CPU."""
+    """What cpu_ddp.yaml's header says to run gives two processes that know of each other, on the CPU."""
     script, out = tmp_path / "script.py", tmp_path / "out"
     script.write_text(PROCESS)
     out.mkdir()
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0"]
-    command = [*launch, "--config_file", str(ROOT / "accelerate_configs" / "cpu_two.yaml"), str(script), str(out)]
+    command = [*launch, "--config_file", str(ROOT / "accelerate_configs" / "cpu_ddp.yaml"), str(script), str(out)]
     env = os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
     assert {path.name: path.read_text() for path in out.iterdir()} == {"0": "2 cpu", "1": "2 cpu"}, result.stderr

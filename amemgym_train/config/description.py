@@ -6,7 +6,7 @@ from amemgym_train.config.scenarios import ScenarioConfig
 
 def describe(recipe: Recipe) -> str:
     """What one iteration plays and trains on, and how many there are."""
-    scenarios, iterations = recipe.scenarios, _count(recipe.evolution.iterations, "iteration")
+    scenarios, iterations = recipe.scenarios, counted(recipe.evolution.iterations, "iteration")
     return (
         f"{recipe.name}: {iterations} of the {recipe.agent.name} agent on {recipe.policy.model}. "
         f"{_rollout(recipe)} {_training(recipe)} "
@@ -16,7 +16,7 @@ def describe(recipe: Recipe) -> str:
 
 def _rollout(recipe: Recipe) -> str:
     train, group = recipe.scenarios.train, recipe.rollout.group_size
-    each = "Each" if recipe.training.method == "rft" else f"Each takes {_count(recipe.training.grpo.steps, 'step')}; a step"
+    each = "Each" if recipe.training.method == "rft" else f"Each takes {counted(recipe.training.grpo.steps, 'step')}; a step"
     if train.data is not None:
         return f"{each} plays {_users(train)} x {group} in a group."
     periods, questions = train.num_periods + 1, train.num_questions
@@ -36,20 +36,21 @@ def _training(recipe: Recipe) -> str:
         )
     per_step = training.batch_size * training.gradient_accumulation
     sentence = (
-        f"{training.method} then trains {_count(training.epochs, 'epoch')} on {' + '.join(training.operations)} calls, "
+        f"{training.method} then trains {counted(training.epochs, 'epoch')} on {' + '.join(training.operations)} calls, "
         f"{training.batch_size} x {training.gradient_accumulation} = {per_step} rows per step and process"
     )
     if training.max_rows is None:
         return f"{sentence}."
     steps = -(-training.max_rows // per_step) * training.epochs
-    return f"{sentence}; at most {training.max_rows} rows, so at most {_count(steps, 'step')}."
+    return f"{sentence}; at most {training.max_rows} rows, so at most {counted(steps, 'step')}."
 
 
 def _users(scenarios: ScenarioConfig) -> str:
     if scenarios.data is None:
-        return _count(scenarios.num_users, "user")
-    return f"{_count(len(scenarios.users), 'user')} of {scenarios.data}" if scenarios.users else f"all users of {scenarios.data}"
+        return counted(scenarios.num_users, "user")
+    return f"{counted(len(scenarios.users), 'user')} of {scenarios.data}" if scenarios.users else f"all users of {scenarios.data}"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """As in "1 step" and "2 steps"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from amemgym_train.config.base import Section
+from amemgym_train.config.server import ServerConfig
 
 
 class LoraConfig(Section):
@@ -28,3 +29,4 @@ class PolicyConfig(Section):
     adapter: str | None = Field(None, min_length=1)
     max_batch_size: int = Field(32, ge=1)
     lora: LoraConfig = LoraConfig()
+    server: ServerConfig | None = None

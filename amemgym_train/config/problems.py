@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -67,7 +68,8 @@ def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, ty
 
 def _section_at(model: type[BaseModel], name: str) -> type[BaseModel] | None:
     annotation = model.model_fields[name].annotation if name in model.model_fields else None
-    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    kinds = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)  # a section may be left out: X | None
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:

@@ -180,7 +180,13 @@ def claimed(folder: Path):
 
 
 def adopt(recipe: Recipe, folder: Path) -> None:
-    """Write config.json on a run's first start; once a stage has finished compare, so that one run never mixes two recipes."""
+    """Write config.json; once a stage has finished only that of the same recipe, so that one run never mixes two."""
+    check_same(recipe, folder)
+    write_json(folder / "config.json", recipe.model_dump(mode="json"))
+
+
+def check_same(recipe: Recipe, folder: Path) -> None:
+    """UserError when stages have finished in ``folder`` that are not known to be of ``recipe``."""
     path = folder / "config.json"
     if not path.exists() and any(folder.rglob("manifest.json")):
         raise UserError(f"{path} is missing, so it cannot be said whose run this is; choose another name=..., or put it back")
@@ -198,7 +204,6 @@ def adopt(recipe: Recipe, folder: Path) -> None:
                 f"{folder} holds a run of another recipe; it differs in {', '.join(keys)}. Choose another name=..., or delete "
                 "the folder to start over"
             )
-    write_json(path, recipe.model_dump(mode="json"))
 
 
 def named_files(recipe: Recipe) -> dict[str, str]:

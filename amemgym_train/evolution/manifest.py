@@ -49,6 +49,19 @@ def is_entry(value: Any) -> bool:
     return fields and all(isinstance(value[name], dict) for name in ("inputs", "outputs", "result"))
 
 
+def entries_of(path: Path) -> dict[str, dict[str, Any]]:
+    """The finished stages that a manifest.json names; none where there is no such file."""
+    if not path.is_file():
+        return {}
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(entries, dict) or not all(map(is_entry, entries.values())):
+            raise ValueError(f"expected an entry of {', '.join(sorted(ENTRY))} for each stage")
+        return entries
+    except ValueError as error:  # broken JSON and broken UTF-8 are of this kind too
+        raise UserError(f"{path} is damaged ({error}); delete it, and its stages are done again") from error
+
+
 class Stages:
     """The stages of one folder. ``label`` names it to the user; ``seconds`` collects every stage's time, spent now or before."""
 
@@ -65,12 +78,12 @@ class Stages:
         ``work`` gets an empty folder to write to and returns JSON values; under a distributed launch every process calls it, and
         the main process's result counts. UserError: no room to save the stage, or a damaged manifest.
         """
-        entry = self._read().get(name)
+        entry = entries_of(self.path).get(name)
         done = entry is not None and entry["inputs"] == inputs and self._intact(entry["outputs"])
         ranks.wait()  # no process may begin to write while another still reads
         if not done:
             self._work(name, inputs, work)
-            entry = self._read()[name]
+            entry = entries_of(self.path)[name]
         self.seconds[name] = self.seconds.get(name, 0.0) + entry["seconds"]
         return entry["result"]
 
@@ -89,7 +102,7 @@ class Stages:
                 outputs = self._publish(scratch)
                 seconds = round(time.perf_counter() - start, 3)
                 entry = {"inputs": inputs, "outputs": outputs, "result": result or {}, "seconds": seconds}
-                write_json(self.path, {**self._read(), name: entry})
+                write_json(self.path, {**entries_of(self.path), name: entry})
         except Exception as error:
             if not out_of_room(error):
                 raise
@@ -113,14 +126,3 @@ class Stages:
 
     def _intact(self, outputs: dict[str, str]) -> bool:
         return all((self.folder / name).exists() and digest(self.folder / name) == value for name, value in outputs.items())
-
-    def _read(self) -> dict[str, Any]:
-        if not self.path.is_file():
-            return {}
-        try:
-            entries = json.loads(self.path.read_text(encoding="utf-8"))
-            if not isinstance(entries, dict) or not all(map(is_entry, entries.values())):
-                raise ValueError(f"expected an entry of {', '.join(sorted(ENTRY))} for each stage")
-            return entries
-        except ValueError as error:  # broken JSON and broken UTF-8 are of this kind too
-            raise UserError(f"{self.path} is damaged ({error}); delete it, and its stages are done again") from error

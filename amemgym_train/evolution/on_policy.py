@@ -28,7 +28,7 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
     """
     from amemgym_train.policy.references import load
     from amemgym_train.training.grpo import train_grpo
-    from amemgym_train.training.lora import gathered, load_adapter, new_adapter, save_adapter
+    from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter, whole_weights
 
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
@@ -56,16 +56,16 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
         checkpoints,
         seed,
         rows_per_process=most_rows(recipe, users_of(recipe, iteration, 0)),
-        longest=max(recipe.agent.max_new_tokens.model_dump().values()),
+        longest=longest_reply(recipe),
         temperature=recipe.sampling.temperature,
         max_prompts=recipe.policy.max_batch_size,
         max_unscorable=recipe.rollout.max_unscorable,
     )
     log = metrics.pop("log")
-    with gathered(model):
-        if ranks.is_main():
-            write_json(out / "training.json", log)
-            save_adapter(model, out / "adapter")
+    weights = whole_weights(model)
+    if ranks.is_main():
+        write_json(out / "training.json", log)
+        save_adapter(model, out / "adapter", weights)
     ranks.wait()
     if ranks.is_main():
         shutil.rmtree(checkpoints, ignore_errors=True)
@@ -89,7 +89,13 @@ def tasks(recipe: Recipe, scenarios: "Sequence[Scenario]") -> list[Task]:
 
 
 def most_rows(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
-    """The trained calls of the process that plays the most episodes, counted in an episode that needs no model.
+    """The trained calls of the process that plays the most episodes."""
+    episodes = len(scenarios) * recipe.rollout.group_size
+    return trained_calls(recipe, scenarios, recipe.credit.operations) * -(-episodes // ranks.count())
+
+
+def trained_calls(recipe: Recipe, scenarios: "Sequence[Scenario]", operations: Sequence[str]) -> int:
+    """The calls of ``operations`` in an episode, counted in one that needs no model.
 
     Generated users differ in their stories and not in how often the agent is called; of users from a file the longest counts.
     """
@@ -99,9 +105,12 @@ def most_rows(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
         return build_agent(recipe.agent, RandomPolicy(), episode, seed, GREEDY)
 
     played = play(environment(recipe, "train", chosen), [Task(s.id, s.id, 0) for s in chosen], agent, recipe.seed, label=None)
-    calls = max(sum(turn.operation in recipe.credit.operations for turn in episode.turns) for episode in played)
-    episodes = len(scenarios) * recipe.rollout.group_size
-    return calls * -(-episodes // ranks.count())
+    return max(sum(turn.operation in operations for turn in episode.turns) for episode in played)
+
+
+def longest_reply(recipe: Recipe) -> int:
+    """Most new tokens of one call."""
+    return max(recipe.agent.max_new_tokens.model_dump().values())
 
 
 def _last(steps: list[dict[str, Any]]) -> dict[str, float]:

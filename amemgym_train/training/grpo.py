@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate.utils import gather_object, parse_flag_from_env
+from accelerate.utils import gather_object
 from datasets import Dataset
 from torch.utils.data import DataLoader
 from transformers import (
@@ -39,6 +39,7 @@ from amemgym_train.rollout.records import Episode, Turn
 from amemgym_train.rollout.runner import check_unscorable
 from amemgym_train.training import prefix
 from amemgym_train.training.batch import Tensors, collate
+from amemgym_train.training.shards import placement, shard_on_cpu, unsharded
 
 Rollout = Callable[[LocalPolicy, int], list[Episode]]  # (policy, optimiser step) -> this process's episodes
 
@@ -91,7 +92,8 @@ class EpisodeGRPO(GRPOTrainer):
 
     def _play(self, step: int) -> Credited:
         """A step's episodes, played with the weights as they are now, and their rows."""
-        with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:  # ZeRO-3: gathered once, not per call
+        whole = unwrap_model_for_generation(self.model_wrapped, self.accelerator)
+        with unsharded(self.model_wrapped), whole as model:  # gathered once (ZeRO-3, FSDP2), not per call
             policy = LocalPolicy(model, self.processing_class, f"step-{step}", self.max_prompts)
             episodes = self.rollout(policy, step)
         self.model.train()  # the policy answers in evaluation mode
@@ -201,18 +203,11 @@ def train_grpo(
     ``rows_per_process``: most rows of one step on one process, from which the number of micro-batches follows; ``longest``: most
     tokens of a completion. Returns steps, seconds, the mean loss and the trainer's ``log``, a dict per step.
     """
-    batches = math.ceil(rows_per_process / training.batch_size)
-    batches += batches * training.batch_size % 2  # TRL wants pairs of completions in a generation batch
-    trainer = EpisodeGRPO(
-        model,
-        tokenizer,
-        rollout,
-        credit,
-        training,
-        _arguments(model, training, folder, seed, batches, longest, temperature),
-        max_prompts=max_prompts,
-        max_unscorable=max_unscorable,
-    )
+    batches, on_cpu = micro_batches(rows_per_process, training.batch_size), model.device.type == "cpu"
+    arguments = arguments_of(training, folder, seed, batches, longest, temperature, on_cpu)
+    shard_on_cpu()
+    limits = {"max_prompts": max_prompts, "max_unscorable": max_unscorable}
+    trainer = EpisodeGRPO(model, tokenizer, rollout, credit, training, arguments, **limits)
     result = trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
     unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
     return {
@@ -224,17 +219,17 @@ def train_grpo(
     }
 
 
-def _arguments(
-    model: PreTrainedModel,
-    training: TrainingConfig,
-    folder: Path,
-    seed: int,
-    batches: int,
-    longest: int,
-    temperature: float,
+def micro_batches(rows_per_process: int, batch_size: int) -> int:
+    """How many forward passes of ``batch_size`` rows each process makes for one optimiser step."""
+    batches = math.ceil(rows_per_process / batch_size)
+    return batches + batches * batch_size % 2  # TRL wants pairs of completions in a generation batch
+
+
+def arguments_of(
+    training: TrainingConfig, folder: Path, seed: int, batches: int, longest: int, temperature: float, on_cpu: bool
 ) -> GRPOConfig:
-    settings, cpu = training.grpo, model.device.type == "cpu"
-    deepspeed = parse_flag_from_env("ACCELERATE_USE_DEEPSPEED")
+    """TRL's own settings for ``training``; raises ValueError where they contradict each other. Writes nothing."""
+    settings = training.grpo
     return GRPOConfig(
         output_dir=str(folder),
         max_steps=settings.steps,
@@ -261,9 +256,8 @@ def _arguments(
         seed=seed,
         data_seed=seed,
         bf16=False,
-        use_cpu=cpu and not deepspeed,  # see evolution.ranks
-        ddp_backend="gloo" if cpu and deepspeed else None,
         disable_tqdm=True,
+        **placement(on_cpu),
     )
 
 

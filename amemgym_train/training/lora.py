@@ -1,8 +1,7 @@
 """LoRA adapters: a new one on a base model, a saved one for more training or for answering. The format is PEFT's own."""
 
+import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -13,6 +12,7 @@ from transformers import PreTrainedModel
 
 from amemgym_train.config.policy import LoraConfig
 from amemgym_train.errors import UserError
+from amemgym_train.training.shards import whole
 
 WEIGHTS = "adapter_model.safetensors"
 
@@ -46,6 +46,15 @@ def check_adapter(folder: str | Path) -> None:
             raise UserError(f"adapter {folder}: no file {name} there; expected the folder of a saved LoRA adapter")
 
 
+def parameters_of(folder: str | Path) -> int:
+    """The number of parameters of the adapter saved in ``folder``, which is not loaded."""
+    try:
+        with safe_open(Path(folder) / WEIGHTS, "pt") as weights:
+            return sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())
+    except SafetensorError as error:
+        raise UserError(f"adapter {folder} cannot be read ({_first_line(error)}); save or copy it again") from error
+
+
 def load_adapter(model: PreTrainedModel, folder: str | Path, trainable: bool = False) -> PeftModel:
     """``model`` with the adapter saved in ``folder``. UserError when there is none or it does not fit the model."""
     check_adapter(folder)
@@ -64,25 +73,24 @@ def load_adapter(model: PreTrainedModel, folder: str | Path, trainable: bool = F
     return loaded
 
 
-def save_adapter(model: PeftModel, folder: Path) -> None:
-    """Save the adapter in PEFT's format; equal adapters give equal bytes."""
+def save_adapter(model: PeftModel, folder: Path, weights: dict[str, torch.Tensor] | None = None) -> None:
+    """Save the adapter in PEFT's format; equal adapters give equal bytes. ``weights``: those of ``whole_weights``."""
     for config in model.peft_config.values():
         if isinstance(config.target_modules, set):  # else they are saved in the order of the set, another in every process
             config.target_modules = sorted(config.target_modules)
-    model.save_pretrained(folder, save_embedding_layers=False)
+    model.save_pretrained(folder, state_dict=weights, save_embedding_layers=False)
 
 
-@contextmanager
-def gathered(model: PeftModel) -> Iterator[None]:
-    """The adapter's weights whole while this lasts: ZeRO-3 leaves a part of them in each process. Every process must enter."""
-    parts = [weight for weight in model.parameters() if weight.requires_grad and hasattr(weight, "ds_id")]
-    if not parts:
-        yield
-        return
-    import deepspeed
+def whole_weights(model: PeftModel) -> dict[str, torch.Tensor]:
+    """The adapter's weights by name: ZeRO-3 and FSDP2 leave a part of each in every process. Every process must call this."""
+    trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    parts = [weight for weight in trained.values() if hasattr(weight, "ds_id")]
+    if parts:
+        import deepspeed
 
-    with deepspeed.zero.GatheredParameters(parts):
-        yield
+        with deepspeed.zero.GatheredParameters(parts):
+            return {name: weight.detach().clone() for name, weight in trained.items()}
+    return {name: whole(weight.detach()) for name, weight in trained.items()}
 
 
 def _first_line(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """The evolution loop by ``accelerate launch``, in two CPU processes."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -12,19 +13,22 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def launch(amemgym_train):
-    """Runs recipes/evolve.py as the header of cpu_two.yaml says."""
+    """Runs recipes/evolve.py with the named launch file."""
 
-    def run(*arguments):
+    def run(config, *arguments):
+        if "zero" in config and importlib.util.find_spec("deepspeed") is None:
+            pytest.skip("deepspeed is not installed; pip install amemgym-train[deepspeed]")
         start = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", "--config_file"]
-        words = [ROOT / "accelerate_configs" / "cpu_two.yaml", ROOT / "recipes" / "evolve.py", *arguments]
+        words = [ROOT / "accelerate_configs" / f"{config}.yaml", ROOT / "recipes" / "evolve.py", *arguments]
         return subprocess.run([*start, *map(str, words)], capture_output=True, text=True, env=amemgym_train.env, timeout=200)
 
     return run
 
 
-def test_two_processes_play_train_and_evaluate_like_one(tmp_path, write_recipe, launch, amemgym_train, undisturbed):
+@pytest.mark.parametrize("config, kind", [("cpu_ddp", "MULTI_CPU"), ("cpu_zero3", "DEEPSPEED"), ("cpu_fsdp2", "FSDP")])
+def test_two_processes_play_train_and_evaluate_like_one(tmp_path, write_recipe, launch, undisturbed, config, kind):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
-    result = launch(recipe, "evolution.iterations=1", "training.batch_size=2")
+    result = launch(config, recipe, "evolution.iterations=1", "training.batch_size=2")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("iteration 1 of 1: rollout\n") == 1  # one process speaks
     here, there = run / "iterations" / "001", undisturbed / "iterations" / "001"
@@ -35,6 +39,7 @@ def test_two_processes_play_train_and_evaluate_like_one(tmp_path, write_recipe, 
         (there / "adapter" / "adapter_model.safetensors").stat().st_size
     )
     ours, theirs = (json.loads((folder / "manifest.json").read_text())["train"]["result"] for folder in (here, there))
+    assert (ours["distributed"], theirs["distributed"]) == (kind, "NO")
     assert ours["steps"] == theirs["steps"]  # half the rows per process, twice the processes
     assert ours["loss"] == pytest.approx(theirs["loss"], rel=0.2)
     assert json.loads((run / "summary.json").read_text())["test"]["before"] == (

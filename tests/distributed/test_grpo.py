@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 5
@@ -19,15 +20,27 @@ GRPO = ["evolution.iterations=1", f"training.grpo.steps={STEPS}", "evaluation.co
 GRPO += ["training.learning_rate=3e-4"]
 
 
+DISTRIBUTED = {
+    **{"cpu_single": "NO", "cpu_ddp": "MULTI_CPU", "cpu_fsdp2": "FSDP"},
+    **{"cpu_zero2": "DEEPSPEED", "cpu_zero3": "DEEPSPEED"},
+}
+
+
 @pytest.fixture
 def launch(amemgym_train):
     """Runs recipes/grpo.py with the named launch file."""
 
     def run(config, *arguments):
+        return subprocess.run(command(config, *arguments), capture_output=True, text=True, env=amemgym_train.env, timeout=500)
+
+    def command(config, *arguments):
+        if "zero" in config and importlib.util.find_spec("deepspeed") is None:
+            pytest.skip("deepspeed is not installed; pip install amemgym-train[deepspeed]")
         start = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", "--config_file"]
         words = [ROOT / "accelerate_configs" / f"{config}.yaml", ROOT / "recipes" / "grpo.py", *arguments]
-        return subprocess.run([*start, *map(str, words)], capture_output=True, text=True, env=amemgym_train.env, timeout=500)
+        return [*start, *map(str, words)]
 
+    run.command = command
     return run
 
 
@@ -57,21 +70,59 @@ def test_the_steps_of_one_process_are_sound(alone):
     assert [line["step"] for line in logged if line["stage"] == "grpo"] == list(range(1, STEPS + 1))
 
 
-@pytest.mark.parametrize("config", ["cpu_two", "cpu_zero2", "cpu_zero3"])
-def test_two_processes_take_the_same_steps(tmp_path, write_recipe, launch, alone, config):
-    """Real episodes, real optimiser steps; a sum over two processes differs from one in its last digits only."""
-    if config != "cpu_two" and importlib.util.find_spec("deepspeed") is None:
-        pytest.skip("deepspeed is not installed; pip install amemgym-train[deepspeed]")
-    result = launch(config, write_recipe(tmp_path), *GRPO)
-    assert result.returncode == 0, result.stderr[-3000:]
-    manifest = json.loads((tmp_path / "runs" / "tiny" / "iterations" / "001" / "manifest.json").read_text())
-    assert manifest["train"]["result"]["distributed"] == ("MULTI_CPU" if config == "cpu_two" else "DEEPSPEED")
-    ours, theirs = steps_of(tmp_path / "runs" / "tiny"), steps_of(alone)
+def assert_the_same_steps(run, alone, config):
+    """Of ``run`` and of ``alone`` in one process: a sum over two differs from one in its last digits only."""
+    manifest = json.loads((run / "iterations" / "001" / "manifest.json").read_text())
+    assert manifest["train"]["result"]["distributed"] == DISTRIBUTED[config]
+    ours, theirs = steps_of(run), steps_of(alone)
     for key in ("rows", "episodes", "tokens_sampled", "tokens_trained", "reward/write", "reward/answer"):
         assert [step.get(key) for step in ours] == [step.get(key) for step in theirs], key
     for key in ("grad_norm", "entropy"):
         assert [step[key] for step in ours] == pytest.approx([step[key] for step in theirs], rel=2e-3), key
-    assert (tmp_path / "runs" / "tiny" / "iterations" / "001" / "adapter" / "adapter_model.safetensors").is_file()
+    ours, theirs = (load_file(folder / "iterations" / "001" / "adapter" / "adapter_model.safetensors") for folder in (run, alone))
+    assert ours.keys() == theirs.keys()
+    assert max((ours[name] - theirs[name]).abs().max().item() for name in ours) < 1e-4
+
+
+@pytest.mark.parametrize("config", DISTRIBUTED)
+def test_every_launch_takes_the_same_steps(tmp_path, write_recipe, launch, alone, config):
+    """Real episodes, real optimiser steps."""
+    result = launch(config, write_recipe(tmp_path), *GRPO)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert_the_same_steps(tmp_path / "runs" / "tiny", alone, config)
+
+
+def test_a_dry_run_counts_the_processes_of_its_launch(tmp_path, write_recipe, launch, alone):
+    result = launch("cpu_zero3", write_recipe(tmp_path), *GRPO, "--dry-run", "--json")
+    assert result.returncode == 0, result.stderr[-3000:]
+    found = json.loads(result.stdout[result.stdout.index("{\n") :])  # one: of the main process; DeepSpeed may speak before it
+    assert found["processes"] == {"count": 2, "device": "cpu", "sharing": "DeepSpeed ZeRO-3"}
+    step = steps_of(alone)[0]
+    assert found["batch"]["episodes"] == 2 * found["batch"]["episodes_per_process"] == step["episodes"]
+    assert 2 * found["batch"]["rows"] == step["rows"] + step["rows_dropped"]
+    assert found["model"]["bytes_playing"] == 2 * found["model"]["bytes"]
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("config", ["cpu_zero3", "cpu_fsdp2"])
+def test_processes_that_share_the_model_go_on_where_they_stopped(tmp_path, write_recipe, launch, amemgym_train, alone, config):
+    recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
+    checkpoint = run / "iterations" / "001" / ".train.checkpoints" / "checkpoint-2"
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(launch.command(config, recipe, *GRPO), env=amemgym_train.env, stdout=log, stderr=log)
+    deadline = time.monotonic() + 200
+    while not (checkpoint / "whole").exists():
+        assert process.poll() is None and time.monotonic() < deadline, (tmp_path / "log").read_text()[-2000:]
+    process.terminate()  # the launcher takes its processes with it
+    process.wait()
+    kept = max(checkpoint.parent.glob("*/whole")).parent / "trainer_state.json"
+    state = json.loads(kept.read_text())
+    state["log_history"][0]["mark"] = 1
+    kept.write_text(json.dumps(state))
+    result = launch(config, recipe, *GRPO)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert steps_of(run)[0]["mark"] == 1  # that step was not taken again
+    assert_the_same_steps(run, alone, config)
 
 
 def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, amemgym_train, alone, outcome):

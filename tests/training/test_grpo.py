@@ -12,7 +12,7 @@ from amemgym_train.credit.rows import deal, merged
 from amemgym_train.errors import UserError
 from amemgym_train.rollout.records import Row, Turn
 from amemgym_train.training.batch import collate
-from amemgym_train.training.grpo import EpisodeGRPO, _arguments, token_means
+from amemgym_train.training.grpo import EpisodeGRPO, arguments_of, token_means
 from amemgym_train.training.lora import new_adapter
 
 SETTINGS = TrainingConfig(method="grpo", batch_size=2, learning_rate=1e-3)
@@ -58,7 +58,7 @@ def trainer(model, tokenizer, folder, batches=1, settings=SETTINGS, sampled=None
         lambda policy, step: [],
         CreditConfig(),
         settings,
-        _arguments(model, settings, folder, 0, batches, 8, 1.0),
+        arguments_of(settings, folder, 0, batches, 8, 1.0, on_cpu=True),
         max_prompts=8,
         max_unscorable=0.1,
     )

@@ -1,0 +1,172 @@
+"""What a run would do, before it starts: everything is built but the weights, and nothing is written."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from amemgym_train.config.description import counted, describe
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import ROLES
+from amemgym_train.errors import UserError
+from amemgym_train.evolution import ranks
+from amemgym_train.evolution.loop import check_same, named_files
+from amemgym_train.evolution.manifest import entries_of
+from amemgym_train.evolution.on_policy import longest_reply, most_rows, trained_calls
+from amemgym_train.policy.references import BUILT_IN
+
+if TYPE_CHECKING:
+    from amemgym_envs.amemgym.scenario import Scenario
+
+TRAINED = 16  # bytes of an adapter's parameter: itself, its gradient and AdamW's two moments, in float32
+SHARED = (0, 8, 12, 16)  # how many of them the processes share, by ZeRO stage: the moments, and the gradient, and all
+
+
+def dry_run(recipe: Recipe, as_json: bool) -> None:
+    """Print the plan of ``recipe``, in the main process. UserError: the run could not start."""
+    found = plan(recipe)
+    if ranks.is_main():
+        print(json.dumps(found, indent=2) if as_json else told(recipe, found), flush=True)
+
+
+def plan(recipe: Recipe) -> dict[str, Any]:
+    """The figures: ``processes``, ``users`` by role, ``batch``, ``model`` and ``run``."""
+    check_same(recipe, recipe.run_dir)
+    named_files(recipe)  # can be read
+    users = {role: getattr(recipe.scenarios, role).build() for role in ROLES}
+    batch = (_selected if recipe.training.method == "rft" else _on_policy)(recipe, users["train"])
+    _check_trainer(recipe, batch)
+    return {
+        "recipe": recipe.name,
+        "processes": {"count": ranks.count(), "device": ranks.device(), "sharing": ranks.sharing()[0]},
+        "users": {role: len(scenarios) for role, scenarios in users.items()},
+        "batch": batch,
+        "model": _model(recipe),
+        "run": _run(recipe),
+    }
+
+
+def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
+    """Of one optimiser step; ``rows`` and ``micro_batches`` of the process that plays the most episodes."""
+    from amemgym_train.training.grpo import micro_batches
+
+    episodes, rows = len(scenarios) * recipe.rollout.group_size, most_rows(recipe, scenarios)
+    most = -(-episodes // ranks.count())
+    return {
+        "episodes": episodes,
+        "episodes_per_process": most,
+        "calls": rows // most,
+        "rows": rows,
+        "micro_batches": micro_batches(rows, recipe.training.batch_size),
+        "steps": recipe.training.grpo.steps,
+        "all_steps": recipe.training.grpo.steps * recipe.evolution.iterations,
+    }
+
+
+def _selected(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
+    """Of one iteration; ``rows`` and ``steps`` are the most there can be: which calls are kept is seen when they are played."""
+    from amemgym_train.training.sft import steps_of
+
+    training, calls = recipe.training, trained_calls(recipe, scenarios, recipe.training.operations)
+    rows = min(len(scenarios) * calls * training.keep_per_slot, training.max_rows or float("inf"))
+    steps = steps_of(training, rows, ranks.count())
+    episodes = len(scenarios) * recipe.rollout.group_size
+    return {"episodes": episodes, "calls": calls, "rows": rows, "steps": steps, "all_steps": steps * recipe.evolution.iterations}
+
+
+def _check_trainer(recipe: Recipe, batch: dict[str, int]) -> None:
+    """UserError when the trainer would refuse its settings."""
+    from amemgym_train.training import grpo, sft
+
+    training, folder, on_cpu = recipe.training, recipe.run_dir, ranks.device() == "cpu"
+    try:
+        if training.method == "rft":
+            sft.arguments_of(training, folder, recipe.seed, batch["rows"], on_cpu)
+        else:
+            longest, temperature = longest_reply(recipe), recipe.sampling.temperature
+            grpo.arguments_of(training, folder, recipe.seed, batch["micro_batches"], longest, temperature, on_cpu)
+    except ValueError as error:
+        raise UserError(f"training: the trainer refuses these settings ({error}); change them in the recipe") from error
+
+
+def _model(recipe: Recipe) -> dict[str, Any]:
+    """Parameters, and bytes on each process while it trains; only the name where nothing of the model is on this machine yet."""
+    from amemgym_train.policy.references import outline
+    from amemgym_train.training.lora import new_adapter, parameters_of
+
+    found = outline(recipe.policy.model, recipe.policy.dtype)
+    if found is None:
+        return {"name": recipe.policy.model, "at_hand": False}
+    model, _ = found
+    size, (_, stage), processes = model.num_parameters(), ranks.sharing(), ranks.count()
+    whole = size * model.dtype.itemsize
+    if recipe.policy.adapter:
+        trained = parameters_of(recipe.policy.adapter)
+    else:
+        adapter = new_adapter(model, recipe.policy.lora, recipe.seed)
+        trained = sum(weight.numel() for weight in adapter.parameters() if weight.requires_grad)
+    return {
+        "name": recipe.policy.model,
+        "at_hand": True,
+        "class": type(model).__name__,
+        "parameters": size,
+        "bytes": whole // processes if stage == 3 else whole,
+        "bytes_playing": whole,
+        "adapter_parameters": trained,
+        "adapter_bytes": trained * (TRAINED - SHARED[stage]) + trained * SHARED[stage] // processes,
+    }
+
+
+def _run(recipe: Recipe) -> dict[str, Any]:
+    folder = recipe.run_dir
+    finished = {str(path.parent.relative_to(folder)): list(entries_of(path)) for path in sorted(folder.rglob("manifest.json"))}
+    return {"folder": str(folder), "finished": finished}
+
+
+def told(recipe: Recipe, found: dict[str, Any]) -> str:
+    """The plan as sentences, a line for each subject."""
+    users = ", ".join(f"{count} {role}" for role, count in found["users"].items())
+    stages = sum(map(len, found["run"]["finished"].values()))
+    begin = f"would go on, {counted(stages, 'stage')} of it finished" if stages else "would start from the beginning"
+    lines = [
+        f"Dry run: the recipe is valid, its users can be made ({users}), the trainer takes its settings. Nothing was written.",
+        describe(recipe),
+        f"Batch: {_batch_told(recipe, found)}.",
+        f"Model: {_model_told(recipe, found['model'])}.",
+        f"Run: {begin} in {found['run']['folder']}.",
+    ]
+    return "\n".join(lines)
+
+
+def _batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
+    training, batch, processes = recipe.training, found["batch"], found["processes"]
+    several = f"each of {processes['count']} {processes['device']} processes ({processes['sharing']})"
+    where = several if processes["count"] > 1 else f"one {processes['device']} process"
+    users = counted(found["users"]["train"], "user")
+    calls = f"{counted(batch['calls'], 'trained call')} each (counted with an agent that guesses)"
+    total = f"{counted(batch['steps'], 'step')} x {counted(recipe.evolution.iterations, 'iteration')} = {batch['all_steps']}"
+    if training.method == "rft":
+        bound = "" if training.max_rows is None else f" and max_rows {training.max_rows}"
+        return (
+            f"{users} x {calls} x {training.keep_per_slot} kept{bound} make at most {batch['rows']} rows an iteration; "
+            f"{training.batch_size} x {training.gradient_accumulation} rows on {where} per optimiser step; at most {total}"
+        )
+    cut = f"{batch['micro_batches']} micro-batch{'' if batch['micro_batches'] == 1 else 'es'} of {training.batch_size}"
+    episodes = f"{users} x {recipe.rollout.group_size} in a group = {batch['episodes']} episodes a step"
+    rows = f"at most {batch['episodes_per_process']} of them on {where} x {calls} = {batch['rows']} rows"
+    return f"{episodes}; {rows}, in {cut} per optimiser step; {total}"
+
+
+def _model_told(recipe: Recipe, model: dict[str, Any]) -> str:
+    name = model["name"]
+    if not model["at_hand"]:
+        missing = f"{name} is built on first use" if name in BUILT_IN else f"hub id {name} is not in this machine's cache"
+        return f"not looked at: {missing}"
+    base = f"{model['class']} of {model['parameters']:,} parameters, {_bytes(model['bytes'])} in {recipe.policy.dtype}"
+    if model["bytes"] < model["bytes_playing"]:
+        base += f" ({_bytes(model['bytes_playing'])} while episodes are played)"
+    trained = f"{model['adapter_parameters']:,} parameters, {_bytes(model['adapter_bytes'])} with gradient and optimiser"
+    return f"{name}, {base}; adapter of {trained}, all on each process"
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB"
