@@ -10,7 +10,8 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import GREEDY, agents, environment
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.manifest import write_json
-from amemgym_train.policy.base import Sampling
+from amemgym_train.evolution.policies import server_policy
+from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import RandomPolicy
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode
@@ -18,7 +19,6 @@ from amemgym_train.rollout.runner import play
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
-    from amemgym_train.policy.local import LocalPolicy
 
 
 def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: int, out: Path) -> dict[str, Any]:
@@ -32,9 +32,10 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
 
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
+    server = server_policy(recipe, adapter) if recipe.policy.server is not None else None
     sampling = Sampling(**recipe.sampling.model_dump())
 
-    def rollout(policy: "LocalPolicy", step: int) -> list[Episode]:
+    def rollout(policy: Policy, step: int) -> list[Episode]:
         scenarios = users_of(recipe, iteration, step)
         factory = agents(recipe, policy, sampling)
         return play(
@@ -60,7 +61,10 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
         temperature=recipe.sampling.temperature,
         max_prompts=recipe.policy.max_batch_size,
         max_unscorable=recipe.rollout.max_unscorable,
+        server=server,
     )
+    if server is not None:
+        server.release()
     log = metrics.pop("log")
     weights = whole_weights(model)
     if ranks.is_main():

@@ -99,6 +99,7 @@ def _model(recipe: Recipe) -> dict[str, Any]:
     model, _ = found
     size, (_, stage), processes = model.num_parameters(), ranks.sharing(), ranks.count()
     whole = size * model.dtype.itemsize
+    held = whole // processes if stage == 3 else whole
     if recipe.policy.adapter:
         trained = parameters_of(recipe.policy.adapter)
     else:
@@ -109,8 +110,8 @@ def _model(recipe: Recipe) -> dict[str, Any]:
         "at_hand": True,
         "class": type(model).__name__,
         "parameters": size,
-        "bytes": whole // processes if stage == 3 else whole,
-        "bytes_playing": whole,
+        "bytes": held,
+        "bytes_playing": whole if recipe.policy.server is None else held,
         "adapter_parameters": trained,
         "adapter_bytes": trained * (TRAINED - SHARED[stage]) + trained * SHARED[stage] // processes,
     }
@@ -131,7 +132,7 @@ def told(recipe: Recipe, found: dict[str, Any]) -> str:
         f"Dry run: the recipe is valid, its users can be made ({users}), the trainer takes its settings. Nothing was written.",
         describe(recipe),
         f"Batch: {_batch_told(recipe, found)}.",
-        f"Model: {_model_told(recipe, found['model'])}.",
+        f"Model: {_model_told(recipe, found['model'])}.{_server_told(recipe)}",
         f"Run: {begin} in {found['run']['folder']}.",
     ]
     return "\n".join(lines)
@@ -166,6 +167,11 @@ def _model_told(recipe: Recipe, model: dict[str, Any]) -> str:
         base += f" ({_bytes(model['bytes_playing'])} while episodes are played)"
     trained = f"{model['adapter_parameters']:,} parameters, {_bytes(model['adapter_bytes'])} with gradient and optimiser"
     return f"{name}, {base}; adapter of {trained}, all on each process"
+
+
+def _server_told(recipe: Recipe) -> str:
+    server = recipe.policy.server
+    return "" if server is None else f" Episodes are answered by {' and '.join(server.urls)}, not asked yet."
 
 
 def _bytes(number: int) -> str:

@@ -15,7 +15,8 @@ from amemgym_train.evaluation.controls import GREEDY, agents, ask_with_memory, e
 from amemgym_train.evaluation.memory import Report, report
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.manifest import write_json
-from amemgym_train.policy.base import Sampling
+from amemgym_train.evolution.policies import answering
+from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode
 from amemgym_train.rollout.runner import check_unscorable, play
@@ -23,28 +24,13 @@ from amemgym_train.rollout.store import load_episodes, save_episodes
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
-    from amemgym_train.policy.local import LocalPolicy
-
-
-def local_policy(recipe: Recipe, adapter: str | Path | None, version: str | None = None) -> "LocalPolicy":
-    """The recipe's model, with the adapter saved in ``adapter``."""
-    from amemgym_train.policy.local import LocalPolicy
-    from amemgym_train.policy.references import load
-    from amemgym_train.training.lora import check_adapter, load_adapter
-
-    if adapter is not None:
-        check_adapter(adapter)
-    model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
-    if adapter is not None:
-        model = load_adapter(model, adapter)
-    return LocalPolicy(model, tokenizer, version or (str(adapter) if adapter else "base"), recipe.policy.max_batch_size)
 
 
 def play_users(
     recipe: Recipe,
     role: str,
     scenarios: "Sequence[Scenario]",
-    policy: "LocalPolicy",
+    policy: Policy,
     sampling: Sampling,
     group: int,
     seed: int,
@@ -77,8 +63,8 @@ def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str,
     scenarios = (train.at(iteration - 1) if recipe.rollout.new_users_each_iteration else train).build()
     sampling = Sampling(**recipe.sampling.model_dump())
     seed = stage_seed(recipe, iteration)
-    policy = local_policy(recipe, adapter, version)
-    episodes = play_users(recipe, "train", scenarios, policy, sampling, recipe.rollout.group_size, seed, out / "episodes")
+    with answering(recipe, adapter, version) as policy:
+        episodes = play_users(recipe, "train", scenarios, policy, sampling, recipe.rollout.group_size, seed, out / "episodes")
     check_unscorable(episodes, recipe.rollout.max_unscorable)
     return {"episodes": len(episodes), "turns": sum(len(episode.turns) for episode in episodes)}
 
@@ -150,8 +136,18 @@ def evaluate(
             f"evaluation.controls: scrambled answers from another user's memory, but scenarios.{role} has {len(scenarios)} user; "
             "add users, or leave scrambled out"
         )
-    policy = local_policy(recipe, adapter, version)
-    episodes = play_users(recipe, role, scenarios, policy, GREEDY, 1, recipe.seed, out / f"{name}_episodes")
+    with answering(recipe, adapter, version) as policy:
+        full = scored(recipe, role, scenarios, policy, out / f"{name}_episodes", controls)
+    if ranks.is_main():
+        write_json(out / f"{name}.json", {key: value.to_dict() for key, value in full.items()})
+    return {key: brief(value) for key, value in full.items()}
+
+
+def scored(
+    recipe: Recipe, role: str, scenarios: "Sequence[Scenario]", policy: Policy, folder: Path, controls: Sequence[str]
+) -> dict[str, Report]:
+    """The reports of the agent, whose episodes go to ``folder``, and of its controls."""
+    episodes = play_users(recipe, role, scenarios, policy, GREEDY, 1, recipe.seed, folder)
     check_unscorable(episodes, recipe.rollout.max_unscorable)
     upper = None
     if recipe.evaluation.upper == "model":
@@ -166,13 +162,11 @@ def evaluate(
         )
     for control in controls:
         full[control] = report(control_episodes(recipe, control, role, policy, scenarios, episodes), upper)
-    if ranks.is_main():
-        write_json(out / f"{name}.json", {key: value.to_dict() for key, value in full.items()})
-    return {key: brief(value) for key, value in full.items()}
+    return full
 
 
 def control_episodes(
-    recipe: Recipe, name: str, role: str, policy: "LocalPolicy", scenarios: "Sequence[Scenario]", episodes: Sequence[Episode]
+    recipe: Recipe, name: str, role: str, policy: Policy, scenarios: "Sequence[Scenario]", episodes: Sequence[Episode]
 ) -> list[Episode]:
     if name in ("oracle", "random"):
         return play_scripted(recipe, name, role, scenarios)
@@ -205,7 +199,7 @@ def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> 
         raise UserError(f"{out} holds episodes already; choose another --out, or delete them")
     Path(out).mkdir(parents=True, exist_ok=True)  # before playing: a wrong path must not cost the episodes
     scenarios = getattr(recipe.scenarios, role).build()
-    policy = local_policy(recipe, adapter or recipe.policy.adapter)
     sampling = Sampling(**recipe.sampling.model_dump())
-    play_users(recipe, role, scenarios, policy, sampling, recipe.rollout.group_size, recipe.seed, Path(out))
+    with answering(recipe, adapter or recipe.policy.adapter) as policy:
+        play_users(recipe, role, scenarios, policy, sampling, recipe.rollout.group_size, recipe.seed, Path(out))
     return Path(out)

@@ -6,7 +6,6 @@ not depend on timing.
 """
 
 import asyncio
-import hashlib
 from dataclasses import replace
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -14,12 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from amemgym_train.errors import UserError
 from amemgym_train.policy.base import Completion, Request, Sampling
 from amemgym_train.policy.decoding import decode
-
-
-def stream_seed(request: Request) -> int:
-    """The seed of a request's random stream: a hash of its seed, episode and slot."""
-    key = f"{request.seed}\n{request.episode}\n{request.slot}".encode()
-    return int.from_bytes(hashlib.sha256(key).digest()[:7], "big")
+from amemgym_train.policy.encoding import encode_all, end_ids, stream_seed
 
 
 class LocalPolicy:
@@ -48,15 +42,9 @@ class LocalPolicy:
         self._flush_if_all_wait()
         return await future
 
-    def encode(self, messages: list[dict[str, str]]) -> list[int]:
-        """Prompt ids of a conversation, the assistant's turn opened."""
-        return list(self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False))
-
     @property
     def eos_ids(self) -> set[int]:
-        eos = self.model.generation_config.eos_token_id
-        ids = set(eos) if isinstance(eos, list) else {eos}
-        return (ids | {self.tokenizer.eos_token_id}) - {None}
+        return end_ids(self.tokenizer, self.model.generation_config)
 
     def _flush_if_all_wait(self) -> None:
         self._waiting = [(request, future) for request, future in self._waiting if not future.done()]  # nobody waits for the rest
@@ -77,7 +65,7 @@ class LocalPolicy:
 
     def complete_batch(self, requests: list[Request]) -> list[Completion]:
         """Completions in the order of ``requests``; the batching inside depends on the requests alone."""
-        prompts = [self.encode(request.messages) for request in requests]
+        prompts = encode_all(self.tokenizer, [request.messages for request in requests])
         for request, prompt in zip(requests, prompts, strict=True):
             self._check_length(request, len(prompt))
         groups: dict[tuple[str, Sampling], list[int]] = {}

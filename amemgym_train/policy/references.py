@@ -108,6 +108,16 @@ def load(reference: str, dtype: str = "float32", device: str = "cpu") -> "tuple[
     return model.to(device), _checked(tokenizer, reference)
 
 
+def load_tokenizer(reference: str) -> "PreTrainedTokenizerBase":
+    """The tokenizer of a reference, for a model that answers elsewhere. UserError when it cannot be found or read."""
+    from transformers import AutoTokenizer
+
+    source = resolve(reference)
+    with readable(reference, source):
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    return _checked(tokenizer, reference)
+
+
 @contextmanager
 def readable(reference: str, source: str) -> Iterator[None]:
     """UserError for what transformers raises on a model that it cannot read."""

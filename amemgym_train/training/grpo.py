@@ -9,7 +9,9 @@ the number of episodes with a signal on all processes.
 """
 
 import math
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +36,17 @@ from amemgym_train.config.credit import CreditConfig
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.credit.batch import Credited, credited
 from amemgym_train.errors import UserError
+from amemgym_train.policy.base import Policy
 from amemgym_train.policy.local import LocalPolicy
+from amemgym_train.policy.server import ServerPolicy
 from amemgym_train.rollout.records import Episode, Turn
 from amemgym_train.rollout.runner import check_unscorable
 from amemgym_train.training import prefix
 from amemgym_train.training.batch import Tensors, collate
+from amemgym_train.training.lora import save_adapter, whole_weights
 from amemgym_train.training.shards import placement, shard_on_cpu, unsharded
 
-Rollout = Callable[[LocalPolicy, int], list[Episode]]  # (policy, optimiser step) -> this process's episodes
+Rollout = Callable[[Policy, int], list[Episode]]  # (policy, optimiser step) -> this process's episodes
 
 
 class EpisodeGRPO(GRPOTrainer):
@@ -58,12 +63,13 @@ class EpisodeGRPO(GRPOTrainer):
         *,
         max_prompts: int,
         max_unscorable: float,
+        server: ServerPolicy | None = None,
     ) -> None:
         blank = Dataset.from_dict({"prompt": [""] * arguments.generation_batch_size})  # TRL wants one; the rollout has the tasks
         super().__init__(model, [_unused], arguments, blank, processing_class=tokenizer)
         self.beta = training.grpo.beta  # set late: TRL would else load the adapter twice, to be its own reference
         self.rollout, self.credit, self.training = rollout, credit, training
-        self.max_prompts, self.max_unscorable = max_prompts, max_unscorable
+        self.max_prompts, self.max_unscorable, self.server = max_prompts, max_unscorable, server
         self.batch: Credited | None = None
         self.shares = training.grpo.share_prefixes and prefix.takes_trees(model.config) and not self.aux_loss_enabled
         self._inputs: Tensors = {}
@@ -92,11 +98,8 @@ class EpisodeGRPO(GRPOTrainer):
 
     def _play(self, step: int) -> Credited:
         """A step's episodes, played with the weights as they are now, and their rows."""
-        whole = unwrap_model_for_generation(self.model_wrapped, self.accelerator)
-        with unsharded(self.model_wrapped), whole as model:  # gathered once (ZeRO-3, FSDP2), not per call
-            policy = LocalPolicy(model, self.processing_class, f"step-{step}", self.max_prompts)
+        with self._answering(step) as policy:
             episodes = self.rollout(policy, step)
-        self.model.train()  # the policy answers in evaluation mode
         check_unscorable(_outcomes(episodes), self.max_unscorable)
         batch = credited(
             episodes,
@@ -111,6 +114,33 @@ class EpisodeGRPO(GRPOTrainer):
         for name, value in batch.figures.items():
             self._metrics["train"][name].append(value)
         return batch
+
+    @contextmanager
+    def _answering(self, step: int) -> Iterator[Policy]:
+        """A policy with the weights as they are now."""
+        version = f"step-{step}"
+        if self.server is not None:
+            self._serve(version)
+            yield self.server
+            return
+        whole = unwrap_model_for_generation(self.model_wrapped, self.accelerator)
+        with unsharded(self.model_wrapped), whole as model:  # gathered once (ZeRO-3, FSDP2), not per call
+            yield LocalPolicy(model, self.processing_class, version, self.max_prompts)
+        self.model.train()  # the policy answers in evaluation mode
+
+    def _serve(self, version: str) -> None:
+        """Have the servers answer with the adapter as it is now. Its folder stays until the next one's is in use."""
+        model, folder = self.accelerator.unwrap_model(self.model), Path(self.args.output_dir, "served", version)
+        weights = whole_weights(model)
+        if self.accelerator.is_main_process:
+            save_adapter(model, folder, weights)
+        self.accelerator.wait_for_everyone()
+        self.server.use(version, folder)
+        self.accelerator.wait_for_everyone()
+        if self.accelerator.is_main_process:
+            for other in folder.parent.iterdir():
+                if other != folder:
+                    shutil.rmtree(other)
 
     def _drifted(self, turns: Sequence[Turn]) -> int:
         """How many calls would be trained on other tokens than the model drew, if their text was encoded anew."""
@@ -197,17 +227,19 @@ def train_grpo(
     temperature: float,
     max_prompts: int = 32,
     max_unscorable: float = 0.1,
+    server: ServerPolicy | None = None,
 ) -> dict[str, Any]:
     """Train ``model``'s adapter in place for ``training.grpo.steps`` steps, from the last checkpoint in ``folder`` on, if any.
 
     ``rows_per_process``: most rows of one step on one process, from which the number of micro-batches follows; ``longest``: most
-    tokens of a completion. Returns steps, seconds, the mean loss and the trainer's ``log``, a dict per step.
+    tokens of a completion; ``server`` answers in place of this process. Returns steps, seconds, the mean loss and the trainer's
+    ``log``, a dict per step.
     """
     batches, on_cpu = micro_batches(rows_per_process, training.batch_size), model.device.type == "cpu"
     arguments = arguments_of(training, folder, seed, batches, longest, temperature, on_cpu)
     shard_on_cpu()
     limits = {"max_prompts": max_prompts, "max_unscorable": max_unscorable}
-    trainer = EpisodeGRPO(model, tokenizer, rollout, credit, training, arguments, **limits)
+    trainer = EpisodeGRPO(model, tokenizer, rollout, credit, training, arguments, **limits, server=server)
     result = trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
     unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
     return {

@@ -36,7 +36,8 @@ def qwen(tmp_path, tokenizer):
 @pytest.mark.parametrize("method", ["rft", "grpo"])
 def test_every_shipped_recipe_can_be_planned(path, method, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["evolve", str(path), f"training.method={method}", "--dry-run"]) == 0
+    changed = [f"training.method={method}", "policy.adapter=null"]  # a start adapter is made by another run
+    assert cli.main(["evolve", str(path), *changed, "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["Dry run", load_recipe(path).name, "Batch", "Model", "Run"]
     assert list(tmp_path.iterdir()) == []
@@ -107,14 +108,19 @@ def test_the_recipe_of_a_7b_model_on_eight_gpus(tmp_path, qwen, monkeypatch):
     found = plan(recipe)
     model, batch = found["model"], found["batch"]
     assert (model["class"], model["parameters"], model["adapter_parameters"]) == ("Qwen2ForCausalLM", 7_615_616_512, 80_740_352)
-    assert (model["bytes"], model["bytes_playing"]) == (2 * 7_615_616_512 // 8, 2 * 7_615_616_512)
+    whole, part = 2 * 7_615_616_512, 2 * 7_615_616_512 // 8
+    assert (model["bytes"], model["bytes_playing"]) == (part, part)  # the server plays
+    assert "answered by http://127.0.0.1:8000, not asked yet." in told(recipe, found)
+    alone = load_recipe(path, [f"policy.model={qwen}", f"output={tmp_path}/runs", "policy.server=null"])
+    playing = plan(alone)
+    assert (playing["model"]["bytes"], playing["model"]["bytes_playing"]) == (part, whole)
+    assert "15.2 GB while episodes are played" in told(alone, playing)
     assert model["adapter_bytes"] == 2 * 80_740_352  # an eighth of 16 bytes each
     head = " ".join(line.lstrip("# ") for line in path.read_text().splitlines() if line.startswith("#"))
     episodes = f"16 users x 8 = {batch['episodes']} episodes, {batch['episodes_per_process']} on each GPU"
     rows = f"{batch['rows']:,} rows, {batch['micro_batches']} micro-batches of {recipe.training.batch_size} rows"
     assert f"{episodes}, of {batch['calls']} trained calls each: {rows}." in head
     assert batch["episodes"] == 8 * batch["episodes_per_process"] and batch["micro_batches"] * 16 == batch["rows"]  # none idle
-    assert "15.2 GB while episodes are played" in told(recipe, found)
 
 
 def test_an_absent_model_is_named_and_stops_nothing(tmp_path, write_recipe, monkeypatch, capsys):

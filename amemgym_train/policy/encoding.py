@@ -1,0 +1,49 @@
+"""What every engine must agree on, so that a call is the same wherever it is answered: prompt ids, end tokens, random stream."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from amemgym_train.errors import UserError
+from amemgym_train.policy.base import Messages, Request
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig, PreTrainedTokenizerBase
+
+
+def encode(tokenizer: "PreTrainedTokenizerBase", messages: Messages) -> list[int]:
+    """Prompt ids of a conversation, the assistant's turn opened."""
+    return encode_all(tokenizer, [messages])[0]
+
+
+def encode_all(tokenizer: "PreTrainedTokenizerBase", conversations: Sequence[Messages]) -> list[list[int]]:
+    """Prompt ids of each conversation; together they take half the time that they take one by one."""
+    options = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
+    return [list(ids) for ids in tokenizer.apply_chat_template(list(conversations), **options)]
+
+
+def end_ids(tokenizer: "PreTrainedTokenizerBase", generation: "GenerationConfig") -> set[int]:
+    """The tokens that end a reply: the model's own and the tokenizer's."""
+    eos = generation.eos_token_id
+    ids = set(eos) if isinstance(eos, list) else {eos}
+    return (ids | {tokenizer.eos_token_id}) - {None}
+
+
+def generation_of(model: str) -> "GenerationConfig":
+    """The generation settings that a model's folder or hub id comes with. UserError when it cannot be read."""
+    from transformers import AutoConfig, GenerationConfig
+
+    try:
+        return GenerationConfig.from_pretrained(model)
+    except OSError:  # saved without them; then ``from_pretrained`` of the model makes them up in this way
+        try:
+            return GenerationConfig.from_model_config(AutoConfig.from_pretrained(model))
+        except (OSError, ValueError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UserError(f"policy.model: cannot read the configuration of {model!r} ({reason})") from error
+
+
+def stream_seed(request: Request) -> int:
+    """The seed of a request's random stream (56 bits): a hash of its seed, episode and slot."""
+    key = f"{request.seed}\n{request.episode}\n{request.slot}".encode()
+    return int.from_bytes(hashlib.sha256(key).digest()[:7], "big")
