@@ -61,7 +61,10 @@ def run_all(out: Path, jobs: Sequence[tuple[str, str, str, int]], overrides: Seq
 
 
 def summary(out: Path, name: str) -> dict:
-    return json.loads((out / name / "summary.json").read_text())
+    path = out / name / "summary.json"
+    if not path.is_file():
+        sys.exit(f"{path} is missing: finish `tune` or `run` with the same --out first, or give `run` one --rate for all schemes")
+    return json.loads(path.read_text())
 
 
 def tuned(out: Path) -> dict[str, str]:
