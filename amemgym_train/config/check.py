@@ -6,6 +6,7 @@ from pathlib import Path
 
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.credit import problems as credit_problems
+from amemgym_train.config.on_policy import problems as on_policy_problems
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
 from amemgym_train.config.server import problems as server_problems
@@ -17,7 +18,7 @@ Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
 def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
     own = (_paths, _prompts, _groups, _operations, _writes, _generators, _overlaps, _controls)
-    checks = (*own, credit_problems, server_problems)
+    checks = (*own, credit_problems, on_policy_problems, server_problems)
     return [problem for one in checks for problem in one(recipe)]
 
 

@@ -72,7 +72,7 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         return
     if set(credit.operations) == {"write"} and recipe.agent.name == "native":
         yield "credit.operations", "the native agent never makes a write call; add read or answer, or set agent.name to awi"
-    if recipe.rollout.group_size < 2:
+    if recipe.rollout.group_size < 2 and recipe.training.method != "ppo":  # whose baseline is a critic
         yield (
             "rollout.group_size",
             f"{credit.estimator} compares the episodes of a group, and one alone has advantage 0; set it to 2 or more",

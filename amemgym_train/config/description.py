@@ -16,7 +16,8 @@ def describe(recipe: Recipe) -> str:
 
 def _rollout(recipe: Recipe) -> str:
     train, group = recipe.scenarios.train, recipe.rollout.group_size
-    each = "Each" if recipe.training.method == "rft" else f"Each takes {counted(recipe.training.grpo.steps, 'step')}; a step"
+    on_policy = recipe.training.on_policy
+    each = f"Each takes {counted(on_policy.steps, 'step')}; a step" if on_policy else "Each"
     if train.data is not None:
         return f"{each} plays {_users(train)} x {group} in a group."
     periods, questions = train.num_periods + 1, train.num_questions
@@ -29,9 +30,11 @@ def _rollout(recipe: Recipe) -> str:
 
 def _training(recipe: Recipe) -> str:
     training, credit = recipe.training, recipe.credit
-    if training.method == "grpo":
+    if training.on_policy:
+        updates = training.on_policy.updates
+        times = "once" if updates == 1 else counted(updates, "time")
         return (
-            f"It then updates the adapter once, on its {' + '.join(credit.operations)} calls, paid by credit.scheme "
+            f"It then updates the adapter {times}, on its {' + '.join(credit.operations)} calls, paid by credit.scheme "
             f"{credit.scheme}, {training.batch_size} rows per process and forward pass."
         )
     per_step = training.batch_size * training.gradient_accumulation

@@ -5,31 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from amemgym_train.config.base import Section
+from amemgym_train.config.on_policy import GRPOSettings, OnPolicySettings, PPOSettings
 
 Trained = Literal["write", "read", "answer"]
 
 
-class GRPOSettings(Section):
-    """``grpo``: on-policy steps. Each plays its own episodes (scenarios.train.num_users x rollout.group_size) and updates once.
-
-    ``surrogate``: clip (PPO's, with ``epsilon`` and ``epsilon_high``) or cispo; ``beta``: weight of the KL term towards the model
-    without its adapter. ``max_logprob_gap``: mean difference in log-probability per token between the sampler and the trainer
-    above which the run stops. ``save_steps``: steps between checkpoints (0: none). ``share_prefixes``: what rows of a micro-batch
-    begin with is computed once (``training.prefix``), where the model's attention allows it.
-    """
-
-    steps: int = Field(8, ge=1)
-    surrogate: Literal["clip", "cispo"] = "clip"
-    epsilon: float = Field(0.2, gt=0)
-    epsilon_high: float | None = Field(None, gt=0)
-    beta: float = Field(0.0, ge=0)
-    max_logprob_gap: float = Field(0.1, gt=0)
-    save_steps: int = Field(1, ge=0)
-    share_prefixes: bool = True
-
-
 class TrainingConfig(Section):
-    """``rft``: supervised fine-tuning on the best completions of each group (rejection sampling).
+    """``rft``: supervised fine-tuning on the best completions of each group (rejection sampling); ``grpo`` and ``ppo``: on-policy
+    steps, with the sections of those names.
 
     ``batch_size`` rows per process and forward pass, times ``gradient_accumulation`` per optimiser step.
     ``keep_per_slot``: completions kept at most of a group's calls at one slot; ``max_rows``: rows in all (None: no bound).
@@ -37,8 +20,9 @@ class TrainingConfig(Section):
     ``warmup_ratio``: share of the steps during which the learning rate rises.
     """
 
-    method: Literal["rft", "grpo"] = "rft"
+    method: Literal["rft", "grpo", "ppo"] = "rft"
     grpo: GRPOSettings = GRPOSettings()
+    ppo: PPOSettings = PPOSettings()
     learning_rate: float = Field(2e-4, gt=0)
     epochs: int = Field(1, ge=1)
     batch_size: int = Field(8, ge=1)
@@ -52,3 +36,8 @@ class TrainingConfig(Section):
     gradient_checkpointing: bool = False
     scheduler: Literal["linear", "cosine", "constant_with_warmup"] = "linear"
     logging_steps: int = Field(10, ge=1)
+
+    @property
+    def on_policy(self) -> OnPolicySettings | None:
+        """The section of the method, where it plays its own episodes while it trains."""
+        return {"grpo": self.grpo, "ppo": self.ppo}.get(self.method)

@@ -36,3 +36,9 @@ def test_on_policy_steps_are_told():
     text = describe(Recipe.model_validate({"name": "x", "training": training, "scenarios": {"train": {"num_users": 5}}}))
     assert "Each takes 3 steps; a step plays 5 users x 4 in a group = 20 episodes" in text
     assert "updates the adapter once" in text and "credit.scheme operation, 16 rows per process" in text
+
+
+def test_updates_of_ppo_are_counted():
+    training = {"method": "ppo", "ppo": {"steps": 3, "epochs": 2, "minibatches": 4}}
+    text = describe(Recipe.model_validate({"name": "x", "training": training}))
+    assert "Each takes 3 steps; a step plays" in text and "updates the adapter 8 times" in text

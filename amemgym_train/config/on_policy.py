@@ -1,0 +1,105 @@
+"""How on-policy methods turn the episodes that they play into updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from amemgym_train.config.base import Section
+
+if TYPE_CHECKING:
+    from amemgym_train.config.recipe import Recipe
+
+
+class OnPolicySettings(Section):
+    """A step plays its own episodes (scenarios.train.num_users x rollout.group_size) with the weights as they are by then.
+
+    ``epsilon``, ``epsilon_high`` (None: the same): how far a token's probability may move down and up in a step's updates before
+    it stops to count. ``max_logprob_gap``: mean difference in log-probability per token between the sampler and the trainer above
+    which the run stops. ``save_steps``: steps between checkpoints (0: none). ``share_prefixes``: what rows of a micro-batch begin
+    with is computed once (``training.prefix``), where the model's attention allows it.
+    """
+
+    steps: int = Field(8, ge=1)
+    epsilon: float = Field(0.2, gt=0)
+    epsilon_high: float | None = Field(None, gt=0)
+    max_logprob_gap: float = Field(0.1, gt=0)
+    save_steps: int = Field(1, ge=0)
+    share_prefixes: bool = True
+
+    @property
+    def updates(self) -> int:
+        """Optimiser steps that follow each step's episodes."""
+        return 1
+
+
+class GRPOSettings(OnPolicySettings):
+    """``grpo``: a step updates once.
+
+    ``surrogate``: clip (PPO's, with ``epsilon`` and ``epsilon_high``) or cispo; ``beta``: weight of the KL term towards the model
+    without its adapter.
+    """
+
+    surrogate: Literal["clip", "cispo"] = "clip"
+    beta: float = Field(0.0, ge=0)
+
+
+class PPOSettings(OnPolicySettings):
+    """``ppo``: a critic says what a call is worth; a step goes ``epochs`` times over its calls, in ``minibatches`` updates each.
+
+    ``gamma_turn``, ``lambda_turn``: discount and trace of advantages over the turns of an episode (``credit.gae``). ``level``:
+    turn, one value and one advantage per call, or token, values and advantages inside a call as well, by ``gamma_token`` and
+    ``lambda_token``. ``whiten``: advantages of a step to mean 0 and deviation 1.
+
+    ``value_coef``: weight of the critic's loss; ``value_clip``: how far a value may move in a step's updates before it stops to
+    count (None: any far); ``value_learning_rate``: that of the value head; ``value_trunk``: whether the critic's loss trains the
+    adapter, too (shared), or the head alone (detached).
+
+    ``kl``: towards the model without its adapter, off the rewards (reward), or as a term of the loss (loss), times ``kl_coef``.
+    ``kl_target``: the mean of that KL per token, in nats, to which ``kl_coef`` is steered from step to step. ``max_kl``: the mean
+    KL per token from the policy that played a step at which that step's further updates are left out.
+    """
+
+    epochs: int = Field(2, ge=1)
+    minibatches: int = Field(2, ge=1)
+    gamma_turn: float = Field(1.0, ge=0, le=1)
+    lambda_turn: float = Field(0.95, ge=0, le=1)
+    level: Literal["turn", "token"] = "turn"
+    gamma_token: float = Field(1.0, ge=0, le=1)
+    lambda_token: float = Field(0.95, ge=0, le=1)
+    whiten: bool = True
+    value_coef: float = Field(0.5, gt=0)
+    value_clip: float | None = Field(0.2, gt=0)
+    value_learning_rate: float = Field(1e-3, gt=0)
+    value_trunk: Literal["shared", "detached"] = "shared"
+    kl: Literal["none", "reward", "loss"] = "none"
+    kl_coef: float = Field(0.05, gt=0)
+    kl_target: float | None = Field(None, gt=0)
+    max_kl: float | None = Field(None, gt=0)
+
+    @property
+    def updates(self) -> int:
+        return self.epochs * self.minibatches
+
+
+def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """Keys that PPO does not look at though the recipe changes them, or cannot do with: each with what is wrong with it."""
+    if recipe.training.method != "ppo":
+        return
+    if recipe.sampling.temperature == 0:
+        yield "sampling.temperature", "0 is greedy, and a policy that never varies learns nothing from itself; set it above 0"
+    settings, credit = recipe.training.ppo, recipe.credit
+    for name in _changed(credit, "estimator", "scale_by_std"):
+        yield f"credit.{name}", "has no effect with training.method ppo, whose baseline is a critic; remove it, or train by grpo"
+    if settings.level == "turn":
+        for name in _changed(settings, "gamma_token", "lambda_token"):
+            yield f"training.ppo.{name}", "has no effect with training.ppo.level turn; remove it, or set the level to token"
+    if settings.kl == "none":
+        for name in _changed(settings, "kl_coef", "kl_target"):
+            yield f"training.ppo.{name}", "has no effect with training.ppo.kl none; remove it, or set kl to reward or loss"
+
+
+def _changed(section: Section, *names: str) -> list[str]:
+    return [name for name in names if getattr(section, name) != type(section).model_fields[name].default]
