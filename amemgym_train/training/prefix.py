@@ -102,15 +102,23 @@ def _add(grown: Tree, token: int, parent: int, depth: int, label: int) -> None:
 
 
 def score(
-    model: Any, backbone: torch.nn.Module, nodes: dict[str, torch.Tensor], trained: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+    model: Any,
+    backbone: torch.nn.Module,
+    nodes: dict[str, torch.Tensor],
+    trained: torch.Tensor,
+    head: torch.nn.Module | None = None,
+) -> tuple[torch.Tensor, ...]:
     """Log-probabilities and entropies, (B, T), by ``model`` with TRL's fused head (``trl.trainer.utils.add_fused_lm_head``).
 
-    ``backbone`` is the part of ``model`` below that head. The head, a large part of a small model, gets the scored nodes only.
+    ``backbone`` is the part of ``model`` below that head. The head, a large part of a small model, gets the scored nodes only. So
+    does ``head``, another one on the same hidden states: its values, (B, T), come third.
     """
+    values = []
 
     def select(module: torch.nn.Module, arguments: Any, output: Any) -> Any:
         output.last_hidden_state = output.last_hidden_state[:, nodes["scored"]]
+        if head is not None:  # inside the forward, where a wrapper has all weights in place
+            values.append(head(output.last_hidden_state))
         return output
 
     hook = backbone.register_forward_hook(select)
@@ -119,4 +127,4 @@ def score(
         outputs = model(**{name: nodes[name] for name in names}, fused_lm_head=True)
     finally:
         hook.remove()
-    return spread(outputs.log_probs, nodes["places"], trained), spread(outputs.entropy, nodes["places"], trained)
+    return tuple(spread(found, nodes["places"], trained) for found in (outputs.log_probs, outputs.entropy, *values))
