@@ -68,7 +68,7 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         resolve(credit)
     except UserError as error:
         yield "credit.scheme", str(error).removeprefix("credit.scheme: ")
-    if recipe.training.method == "rft":  # which takes no rewards
+    if not recipe.training.on_policy:  # rft takes no rewards
         return
     if set(credit.operations) == {"write"} and recipe.agent.name == "native":
         yield "credit.operations", "the native agent never makes a write call; add read or answer, or set agent.name to awi"

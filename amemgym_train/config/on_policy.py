@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -32,7 +32,7 @@ class OnPolicySettings(Section):
     @property
     def updates(self) -> int:
         """Optimiser steps that follow each step's episodes."""
-        return 1
+        return self.epochs * self.minibatches
 
 
 class GRPOSettings(OnPolicySettings):
@@ -42,6 +42,8 @@ class GRPOSettings(OnPolicySettings):
     without its adapter.
     """
 
+    epochs: ClassVar[int] = 1
+    minibatches: ClassVar[int] = 1
     surrogate: Literal["clip", "cispo"] = "clip"
     beta: float = Field(0.0, ge=0)
 
@@ -62,6 +64,7 @@ class PPOSettings(OnPolicySettings):
     KL per token from the policy that played a step at which that step's further updates are left out.
     """
 
+    surrogate: ClassVar[str] = "clip"
     epochs: int = Field(2, ge=1)
     minibatches: int = Field(2, ge=1)
     gamma_turn: float = Field(1.0, ge=0, le=1)
@@ -78,10 +81,6 @@ class PPOSettings(OnPolicySettings):
     kl_coef: float = Field(0.05, gt=0)
     kl_target: float | None = Field(None, gt=0)
     max_kl: float | None = Field(None, gt=0)
-
-    @property
-    def updates(self) -> int:
-        return self.epochs * self.minibatches
 
 
 def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:

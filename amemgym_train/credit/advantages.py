@@ -80,11 +80,12 @@ def advantages(signals: Sequence[Signal], config: CreditConfig) -> list[float]:
     return {"dr_grpo": dr_grpo, "rloo": rloo, "reinforce_pp": reinforce_pp}[config.estimator](signals)
 
 
-def figures(signals: Sequence[Signal], advantages: Sequence[float]) -> dict[str, float]:
+def figures(signals: Sequence[Signal], advantages: Sequence[float] | None = None) -> dict[str, float]:
     """What a batch had to teach.
 
     ``zero_spread``: share of the (group, slot) with a signal whose signals are all equal, or just one; ``no_signal``: share of
-    calls without one; ``zero_advantage``: share of calls with one whose advantage is 0; ``reward/<operation>``: mean.
+    calls without one; ``zero_advantage``, when they are given: share of calls with one whose advantage is 0;
+    ``reward/<operation>``: mean.
     """
     slots = _slots(signals)
     flat = sum(len({signals[i].value for i in indices}) == 1 for indices in slots.values())
@@ -95,7 +96,7 @@ def figures(signals: Sequence[Signal], advantages: Sequence[float]) -> dict[str,
     return {
         "zero_spread": flat / max(len(slots), 1),
         "no_signal": 1 - len(given) / len(signals) if signals else 0.0,
-        "zero_advantage": sum(advantages[i] == 0 for i in given) / max(len(given), 1),
+        **({} if advantages is None else {"zero_advantage": sum(advantages[i] == 0 for i in given) / max(len(given), 1)}),
         **{f"reward/{name}": math.fsum(found) / len(found) for name, found in sorted(values.items())},
     }
 

@@ -7,8 +7,10 @@ from typing import Any
 from amemgym_train.config.credit import CreditConfig
 from amemgym_train.credit import advantages as estimators
 from amemgym_train.credit.advantages import Signal, advantages
+from amemgym_train.credit.gae import per_turn
 from amemgym_train.credit.rewards import Rewards, rewarded
 from amemgym_train.credit.rows import deal, merged, rows_of, without_zeros
+from amemgym_train.credit.scored import Call, calls_of, rows_with
 from amemgym_train.diagnosis.operations import OUTCOMES, Diagnosis, diagnose, shares
 from amemgym_train.rollout.records import Episode, Row, Turn
 
@@ -46,7 +48,7 @@ def credited(
     Unscorable episodes take no part. ``longest``: most tokens of a completion, for Dr. GRPO's weights. ``keep_zeros``: rows
     without an advantage stay (a KL term acts on them, too). ``drifted`` counts for the figures only: rows hold the tokens drawn.
     """
-    diagnoses = {episode.id: diagnose(episode) for episode in episodes if episode.error is None}
+    diagnoses = _diagnosed(episodes)
     played = [episode for episode in episodes if episode.id in diagnoses]
     rewards = {episode.id: rewarded(episode, diagnoses[episode.id], config) for episode in played}
     signals = gather([signal for episode in played for signal in signals_of(episode, rewards[episode.id])])
@@ -62,22 +64,53 @@ def credited(
     kept = rows if keep_zeros else without_zeros(rows)
     (dealt,) = deal(kept, 1, per_batch, batches)
     dealt.sort(key=lambda batch: sum(map(learned, batch)) > 0)  # stable: what is only padding comes first
-    local = {
-        "tokens": sum(map(learned, kept)),
-        "rows": len(kept),
-        "dropped": len(rows) - len(kept),
-        "merged": joined,
-        "episodes": len(episodes),
-        "unscorable": len(episodes) - len(played),
-        **{f"shares/{name}": share * len(played) for name, share in _shares(diagnoses).items()},
-        **_calls(played, drifted),
-    }
-    everywhere = gather([local])
-    total = {key: sum(part[key] for part in everywhere) for key in local}
+    total = _total(
+        {
+            "tokens": sum(map(learned, kept)),
+            "rows": len(kept),
+            "dropped": len(rows) - len(kept),
+            "merged": joined,
+            **_counted(episodes, diagnoses, drifted),
+        },
+        gather,
+    )
     trained_on = len({signal.episode for signal in signals if signal.value is not None})
     figures = estimators.figures(signals, values) | _shown(total)
     scale = total["tokens"] / trained_on if trained_on else 0.0
     return Credited(dealt, total["tokens"], scale, figures)
+
+
+def called(
+    episodes: Sequence[Episode],
+    config: CreditConfig,
+    *,
+    gather: Gather,
+    longest: int,
+    drifted: Drifted = lambda turns: 0,
+) -> tuple[list[list[Call]], Credited]:
+    """The calls of each of this process's ``episodes`` for a critic to judge, and a batch whose rows are still to be dealt.
+
+    ``reward/<operation>`` are the scheme's rewards as ``credited`` shows them, before an outcome is made to enter once.
+    """
+    diagnoses = _diagnosed(episodes)
+    played = [episode for episode in episodes if episode.id in diagnoses]
+    shown = [signal for episode in played for signal in signals_of(episode, rewarded(episode, diagnoses[episode.id], config))]
+    calls = [calls_of(episode, per_turn(episode, diagnoses[episode.id], config), config, longest) for episode in played]
+    calls = [one for one in calls if one]
+    rows = [row for one in calls for row in rows_with(one)]
+    total = _total(
+        {
+            "tokens": sum(map(learned, rows)),
+            "rows": len(rows),
+            "dropped": 0,
+            "merged": sum(map(len, calls)) - len(rows),
+            "trained_on": len(calls),
+            **_counted(episodes, diagnoses, drifted),
+        },
+        gather,
+    )
+    scale = total["tokens"] / total["trained_on"] if total["trained_on"] else 0.0
+    return calls, Credited([], total["tokens"], scale, estimators.figures(gather(shown)) | _shown(total))
 
 
 def signals_of(episode: Episode, rewards: Rewards) -> list[Signal]:
@@ -91,6 +124,25 @@ def signals_of(episode: Episode, rewards: Rewards) -> list[Signal]:
 def learned(row: Row) -> int:
     """The tokens of a row that are learned."""
     return sum(row.mask)
+
+
+def _diagnosed(episodes: Sequence[Episode]) -> dict[str, Diagnosis]:
+    return {episode.id: diagnose(episode) for episode in episodes if episode.error is None}
+
+
+def _counted(episodes: Sequence[Episode], diagnoses: dict[str, Diagnosis], drifted: Drifted) -> dict[str, float]:
+    """What this process played."""
+    return {
+        "episodes": len(episodes),
+        "unscorable": len(episodes) - len(diagnoses),
+        **{f"shares/{name}": share * len(diagnoses) for name, share in _shares(diagnoses).items()},
+        **_calls([episode for episode in episodes if episode.id in diagnoses], drifted),
+    }
+
+
+def _total(local: dict[str, float], gather: Gather) -> dict[str, float]:
+    everywhere = gather([local])
+    return {key: sum(part[key] for part in everywhere) for key in local}
 
 
 def _shares(diagnoses: dict[str, Diagnosis]) -> dict[str, float]:

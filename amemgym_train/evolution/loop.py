@@ -47,7 +47,7 @@ class Evolution:
         here, book = self.iteration_folder(iteration), self.stages(iteration)
         came_from = self.inputs(self.best)
         played: dict[str, Any] = {}
-        if self.recipe.training.method == "rft":  # an on-policy method plays its episodes while it trains
+        if not self.recipe.training.on_policy:  # an on-policy method plays its episodes while it trains
             played = book.run(
                 "rollout",
                 came_from,
@@ -127,14 +127,15 @@ class Evolution:
 
     def log_steps(self, iteration: int) -> None:
         """The figures of an on-policy method's steps, counted on over the iterations."""
-        if self.recipe.training.method == "rft" or self.tracker is None:
+        settings = self.recipe.training.on_policy
+        if settings is None or self.tracker is None:
             return
         entries = json.loads((self.iteration_folder(iteration) / "training.json").read_text(encoding="utf-8"))
-        done = (iteration - 1) * self.recipe.training.grpo.steps
+        done = (iteration - 1) * settings.steps
         for entry in entries:
             if "tokens_sampled" in entry:  # the last entry sums up the training
                 figures = {name: value for name, value in entry.items() if name != "step"}
-                self.log(figures, done + entry["step"], self.recipe.training.method)
+                self.log(figures, done + entry["step"] // settings.updates, self.recipe.training.method)
 
     def link(self, name: str, iteration: int) -> None:
         """Let ``name`` in the run folder lead to an iteration: ``latest`` to the newest, ``best`` to the one that stands."""

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
 
 
 def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: int, out: Path) -> dict[str, Any]:
-    """Train an adapter by ``training.grpo.steps`` on-policy steps, and save it with the figures of every step.
+    """Train an adapter by the method's on-policy steps, and save it with the figures of every step.
 
     Checkpoints lie beside ``out``, where a killed stage leaves them: the same stage goes on from the last one.
     """
     from amemgym_train.policy.references import load
+    from amemgym_train.training.critic import save_head
     from amemgym_train.training.grpo import train_grpo
     from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter, whole_weights
+    from amemgym_train.training.ppo import train_ppo
 
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
@@ -48,7 +51,8 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
         )
 
     checkpoints = out.parent / ".train.checkpoints"
-    metrics = train_grpo(
+    train = partial(train_ppo, start=adapter) if recipe.training.method == "ppo" else train_grpo
+    metrics = train(
         model,
         tokenizer,
         rollout,
@@ -70,6 +74,8 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
     if ranks.is_main():
         write_json(out / "training.json", log)
         save_adapter(model, out / "adapter", weights)
+        if recipe.training.method == "ppo":
+            save_head(weights, out / "adapter", model.value_head.kl_coef)  # the next iteration goes on with it
     ranks.wait()
     if ranks.is_main():
         shutil.rmtree(checkpoints, ignore_errors=True)
@@ -82,7 +88,7 @@ def users_of(recipe: Recipe, iteration: int, step: int) -> "list[Scenario]":
     """The training users of a step: the next ones of the generator at every step, unless the recipe keeps them."""
     train = recipe.scenarios.train
     fresh = recipe.rollout.new_users_each_iteration
-    return (train.at((iteration - 1) * recipe.training.grpo.steps + step) if fresh else train).build()
+    return (train.at((iteration - 1) * recipe.training.on_policy.steps + step) if fresh else train).build()
 
 
 def tasks(recipe: Recipe, scenarios: "Sequence[Scenario]") -> list[Task]:
@@ -93,9 +99,10 @@ def tasks(recipe: Recipe, scenarios: "Sequence[Scenario]") -> list[Task]:
 
 
 def most_rows(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
-    """The trained calls of the process that plays the most episodes."""
+    """The rows of one update, at most, of the process that plays the most episodes: its trained calls, or a minibatch of them."""
     episodes = len(scenarios) * recipe.rollout.group_size
-    return trained_calls(recipe, scenarios, recipe.credit.operations) * -(-episodes // ranks.count())
+    calls = trained_calls(recipe, scenarios, recipe.credit.operations)
+    return -(-calls // recipe.training.on_policy.minibatches) * -(-episodes // ranks.count())
 
 
 def trained_calls(recipe: Recipe, scenarios: "Sequence[Scenario]", operations: Sequence[str]) -> int:
@@ -119,5 +126,5 @@ def longest_reply(recipe: Recipe) -> int:
 
 def _last(steps: list[dict[str, Any]]) -> dict[str, float]:
     """The figures of the last step, for a run's summary."""
-    kept = ("reward/", "shares/", "zero_spread", "entropy", "sampler_gap/mean", "truncated")
+    kept = ("reward/", "shares/", "zero_spread", "entropy", "sampler_gap/mean", "truncated", "explained_variance")
     return {key: value for key, value in (steps[-1] if steps else {}).items() if key.startswith(kept)}

@@ -46,19 +46,21 @@ def plan(recipe: Recipe) -> dict[str, Any]:
 
 
 def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
-    """Of one optimiser step; ``rows`` and ``micro_batches`` of the process that plays the most episodes."""
+    """Of one step; ``rows`` of the process that plays the most episodes, and its ``micro_batches`` in each of the ``updates``."""
     from amemgym_train.training.grpo import micro_batches
 
-    episodes, rows = len(scenarios) * recipe.rollout.group_size, most_rows(recipe, scenarios)
+    settings, calls = recipe.training.on_policy, trained_calls(recipe, scenarios, recipe.credit.operations)
+    episodes = len(scenarios) * recipe.rollout.group_size
     most = -(-episodes // ranks.count())
     return {
         "episodes": episodes,
         "episodes_per_process": most,
-        "calls": rows // most,
-        "rows": rows,
-        "micro_batches": micro_batches(rows, recipe.training.batch_size),
-        "steps": recipe.training.grpo.steps,
-        "all_steps": recipe.training.grpo.steps * recipe.evolution.iterations,
+        "calls": calls,
+        "rows": calls * most,
+        "micro_batches": micro_batches(most_rows(recipe, scenarios), recipe.training.batch_size, settings.minibatches),
+        "updates": settings.updates,
+        "steps": settings.steps,
+        "all_steps": settings.steps * recipe.evolution.iterations,
     }
 
 
@@ -154,7 +156,8 @@ def _batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
     cut = f"{batch['micro_batches']} micro-batch{'' if batch['micro_batches'] == 1 else 'es'} of {training.batch_size}"
     episodes = f"{users} x {recipe.rollout.group_size} in a group = {batch['episodes']} episodes a step"
     rows = f"at most {batch['episodes_per_process']} of them on {where} x {calls} = {batch['rows']} rows"
-    return f"{episodes}; {rows}, in {cut} per optimiser step; {total}"
+    updates = f", {batch['updates']} of them a step" if batch["updates"] > 1 else ""
+    return f"{episodes}; {rows}, in {cut} per optimiser step{updates}; {total}"
 
 
 def _model_told(recipe: Recipe, model: dict[str, Any]) -> str:

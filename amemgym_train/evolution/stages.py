@@ -91,7 +91,7 @@ def diagnose_rollout(folder: Path, out: Path) -> dict[str, Any]:
 
 def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path | None, out: Path) -> dict[str, Any]:
     """Train an adapter as the recipe says: on rows selected from the rollout, saved with their reasons, or on-policy."""
-    if recipe.training.method == "grpo":
+    if recipe.training.on_policy:
         from amemgym_train.evolution.on_policy import train_on_policy
 
         return train_on_policy(recipe, iteration, adapter, stage_seed(recipe, iteration), out)

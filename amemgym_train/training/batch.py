@@ -10,12 +10,13 @@ from amemgym_train.rollout.records import Row
 Tensors = dict[str, Any]
 
 
-def collate(rows: Sequence[Row], pad_id: int, scale: float) -> Tensors:
+def collate(rows: Sequence[Row], pad_id: int, scale: float, lists: Sequence[str] = ()) -> Tensors:
     """One micro-batch. Prompts are padded on the left, what follows on the right.
 
     ``completion_ids`` (B, T) holds all from a row's first trained token on; ``completion_mask`` says which of them are there,
     ``tool_mask`` (float) is a token's weight times ``scale``, 0 where nothing is learned: TRL multiplies the loss of every token
-    by both. ``advantages`` and ``sampled_logps`` are (B, T), too.
+    by both. ``advantages`` and ``sampled_logps`` are (B, T), too, and so are
+    the rows' fields that ``lists`` names.
     """
     cut = [row.mask.index(1) if 1 in row.mask else 0 for row in rows]
     # a padding row has one id only: TRL wants a prompt and a completion, so it stands in both
@@ -32,6 +33,9 @@ def collate(rows: Sequence[Row], pad_id: int, scale: float) -> Tensors:
         "advantages": padded(advantages, 0.0, torch.float32),
         "sampled_logps": padded([row.logprobs[c:] for row, c in zip(rows, cut, strict=True)], 0.0, torch.float32),
         "trained": padded([row.mask[c:] for row, c in zip(rows, cut, strict=True)], 0, torch.bool),
+        **{
+            name: padded([getattr(row, name)[c:] for row, c in zip(rows, cut, strict=True)], 0.0, torch.float32) for name in lists
+        },
     }
 
 

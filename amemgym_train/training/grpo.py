@@ -10,7 +10,7 @@ the number of episodes with a signal on all processes.
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from amemgym_train.errors import UserError
 from amemgym_train.policy.base import Policy
 from amemgym_train.policy.local import LocalPolicy
 from amemgym_train.policy.server import ServerPolicy
-from amemgym_train.rollout.records import Episode, Turn
+from amemgym_train.rollout.records import Episode, Row, Turn
 from amemgym_train.rollout.runner import check_unscorable
 from amemgym_train.training import prefix
 from amemgym_train.training.batch import Tensors, collate
@@ -51,6 +51,8 @@ Rollout = Callable[[Policy, int], list[Episode]]  # (policy, optimiser step) -> 
 
 class EpisodeGRPO(GRPOTrainer):
     """``rollout`` plays a process's share of a step's episodes; ``batches`` micro-batches of rows follow on every process."""
+
+    lists: tuple[str, ...] = ()  # fields of its rows, besides those of every row, that the loss takes
 
     def __init__(
         self,
@@ -67,11 +69,12 @@ class EpisodeGRPO(GRPOTrainer):
     ) -> None:
         blank = Dataset.from_dict({"prompt": [""] * arguments.generation_batch_size})  # TRL wants one; the rollout has the tasks
         super().__init__(model, [_unused], arguments, blank, processing_class=tokenizer)
-        self.beta = training.grpo.beta  # set late: TRL would else load the adapter twice, to be its own reference
-        self.rollout, self.credit, self.training = rollout, credit, training
+        self.rollout, self.credit, self.training, self.settings = rollout, credit, training, training.on_policy
+        self.beta = self._beta()  # set late: TRL would else load the adapter twice, to be its own reference
         self.max_prompts, self.max_unscorable, self.server = max_prompts, max_unscorable, server
         self.batch: Credited | None = None
-        self.shares = training.grpo.share_prefixes and prefix.takes_trees(model.config) and not self.aux_loss_enabled
+        self.passes = arguments.steps_per_generation * arguments.num_iterations  # micro-batches that follow a step's episodes
+        self.shares = self.settings.share_prefixes and prefix.takes_trees(model.config) and not self.aux_loss_enabled
         self._inputs: Tensors = {}
         self._logps: torch.Tensor | None = None
         self._parts: list[tuple[float, dict[str, float]]] = []  # of a step: each micro-batch's weight and figures
@@ -80,29 +83,39 @@ class EpisodeGRPO(GRPOTrainer):
 
     def get_train_dataloader(self) -> DataLoader:
         """As many empty batches as there are micro-batches: what is trained on comes from the rollout."""
-        return DataLoader([{}] * (self.args.max_steps * self.args.steps_per_generation), batch_size=1, collate_fn=_first)
+        micro_batches = self.args.max_steps * self.args.gradient_accumulation_steps
+        return DataLoader([{}] * micro_batches, batch_size=1, collate_fn=_first)
+
+    def _beta(self) -> float:
+        """Weight of TRL's KL term."""
+        return self.settings.beta
 
     def _prepare_inputs(self, _: Any) -> Tensors:
-        place = self._step % self.args.steps_per_generation
+        place = self._step % self.passes
         if place == 0 or self.batch is None:
-            self.batch = self._play(self.state.global_step)
-        rows, pad_id, device = self.batch.batches[place], self.processing_class.pad_token_id, self.accelerator.device
-        inputs = {key: value.to(device) for key, value in collate(rows, pad_id, self.batch.scale).items()}
-        if self.shares:
-            inputs["nodes"] = {key: value.to(device) for key, value in prefix.tree(rows, pad_id).tensors().items()}
-        inputs["num_items_in_batch"] = torch.tensor(self.batch.tokens, device=device)
+            self.batch = self._play(self.state.global_step // self.settings.updates)
+        inputs = self._tensors(self._rows(place), self.batch.scale)
+        inputs["num_items_in_batch"] = torch.tensor(self.batch.tokens, device=self.accelerator.device)
         inputs["place"] = place
-        if self.beta:
+        if self.beta and "ref_per_token_logps" not in inputs:
             inputs["ref_per_token_logps"] = self._reference(inputs)
         return inputs
 
+    def _rows(self, place: int) -> list[Row]:
+        """Those of a micro-batch."""
+        return self.batch.batches[place]
+
+    def _tensors(self, rows: Sequence[Row], scale: float) -> Tensors:
+        pad_id, device = self.processing_class.pad_token_id, self.accelerator.device
+        inputs = {key: value.to(device) for key, value in collate(rows, pad_id, scale, self.lists).items()}
+        if self.shares:
+            inputs["nodes"] = {key: value.to(device) for key, value in prefix.tree(rows, pad_id).tensors().items()}
+        return inputs
+
     def _play(self, step: int) -> Credited:
-        """A step's episodes, played with the weights as they are now, and their rows."""
-        with self._answering(step) as policy:
-            episodes = self.rollout(policy, step)
-        check_unscorable(_outcomes(episodes), self.max_unscorable)
+        """A step's episodes as rows with advantages."""
         batch = credited(
-            episodes,
+            self._episodes(step),
             self.credit,
             gather=gather_object,
             per_batch=self.args.per_device_train_batch_size,
@@ -111,9 +124,19 @@ class EpisodeGRPO(GRPOTrainer):
             keep_zeros=self.beta > 0,
             drifted=self._drifted,
         )
-        for name, value in batch.figures.items():
-            self._metrics["train"][name].append(value)
+        self._note(batch.figures)
         return batch
+
+    def _episodes(self, step: int) -> list[Episode]:
+        """A step's episodes, played with the weights as they are now."""
+        with self._answering(step) as policy:
+            episodes = self.rollout(policy, step)
+        check_unscorable(_outcomes(episodes), self.max_unscorable)
+        return episodes
+
+    def _note(self, figures: Mapping[str, float]) -> None:
+        for name, value in figures.items():
+            self._metrics["train"][name].append(value)
 
     @contextmanager
     def _answering(self, step: int) -> Iterator[Policy]:
@@ -157,26 +180,29 @@ class EpisodeGRPO(GRPOTrainer):
             if "nodes" in inputs:
                 with self.accelerator.autocast():
                     return prefix.score(self.model, self._backbone(), inputs["nodes"], inputs["trained"])[0]
-            return super()._get_per_token_logps_and_entropies(self.model, *_sequence(inputs))[0]
+            return super()._get_per_token_logps_and_entropies(self.model, *sequence(inputs))[0]
 
     def _backbone(self) -> torch.nn.Module:
         """The model without its head."""
         return self.accelerator.unwrap_model(self.model).get_base_model().base_model
 
     def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
-        if "nodes" in self._inputs:
-            with self.accelerator.autocast():
-                result = (*prefix.score(model, self._backbone(), self._inputs["nodes"], self._inputs["trained"]), None)
-        else:
-            result = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
+        result = self._scores(model, *args, **kwargs)
         self._logps = result[0].detach()
         return result
+
+    def _scores(self, model: Any, *args: Any, **kwargs: Any) -> Any:
+        """TRL's, of the micro-batch at hand: log-probabilities, entropies, and no auxiliary loss."""
+        if "nodes" not in self._inputs:
+            return super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
+        with self.accelerator.autocast():
+            return (*prefix.score(model, self._backbone(), self._inputs["nodes"], self._inputs["trained"]), None)
 
     def _compute_loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
         self._inputs = inputs  # TRL passes on what it knows of them only
         counts = {name: len(values) for name, values in self._metrics["train"].items()}
         try:
-            loss = super()._compute_loss(model, inputs)
+            loss = self._loss(model, inputs)
         finally:
             self._inputs = {}
         new = {name: values[counts.get(name, 0) :] for name, values in self._metrics["train"].items()}
@@ -184,32 +210,39 @@ class EpisodeGRPO(GRPOTrainer):
             del self._metrics["train"][name][counts.get(name, 0) :]
         weight = self.accelerator.gather(inputs["tool_mask"].sum()[None]).sum().item()
         self._parts.append((weight, {name: values[0] for name, values in new.items() if values}))
-        if inputs["place"] == self.args.steps_per_generation - 1:
-            for name, value in token_means(self._parts).items():
-                self._metrics["train"][name].append(value)
+        if inputs["place"] == self.passes - 1:
+            self._note(token_means(self._parts))
             self._parts = []
-            self._check_sampler(inputs)
+            self._finish(inputs)
         return loss
 
-    def _check_sampler(self, inputs: Tensors) -> None:
+    def _loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
+        return super()._compute_loss(model, inputs)
+
+    def _finish(self, inputs: Tensors) -> None:
+        """After a step's last forward pass, which had the weights that played: they have not been updated yet."""
+        self._check_sampler(inputs)
+
+    def _check_sampler(self, *micro_batches: Tensors) -> None:
         """UserError when the sampler's log-probabilities are not those of the weights that are trained.
 
-        They are compared on a step's last micro-batch, before its update: then both had the same weights. A gap means that the
-        sampler used another adapter, another precision or another chat template than the trainer.
+        Both had the same weights. A gap means that the sampler used another adapter, another precision or another chat template
+        than the trainer. ``logps`` of a micro-batch are the trainer's (default: those of the last forward pass).
         """
-        trained = inputs["trained"]
-        gap = (self._logps - inputs["sampled_logps"]).abs()[trained]
-        local = torch.stack([gap.sum(), trained.sum().to(gap.dtype), gap.max() if gap.numel() else gap.new_zeros(())])
+        gaps = [
+            (inputs.get("logps", self._logps) - inputs["sampled_logps"]).abs()[inputs["trained"]] for inputs in micro_batches
+        ]
+        gap = torch.cat(gaps)
+        local = torch.stack([gap.sum(), gap.new_tensor(gap.numel()), gap.max() if gap.numel() else gap.new_zeros(())])
         sums = self.accelerator.gather(local[None])
         mean, worst = (sums[:, 0].sum() / sums[:, 1].sum().clamp(min=1)).item(), sums[:, 2].max().item()
-        self._metrics["train"]["sampler_gap/mean"].append(mean)
-        self._metrics["train"]["sampler_gap/max"].append(worst)
-        limit = self.training.grpo.max_logprob_gap
+        self._note({"sampler_gap/mean": mean, "sampler_gap/max": worst})
+        key, limit = f"training.{self.training.method}.max_logprob_gap", self.settings.max_logprob_gap
         if not mean <= limit:
             raise UserError(
-                f"step {self.state.global_step}: sampler and trainer differ by {mean:.3f} in log-probability per token "
-                f"(most: {worst:.3f}), training.grpo.max_logprob_gap allows {limit}. They do not hold the same weights: load the "
-                "adapter anew, or raise the limit if the sampler computes in a lower precision"
+                f"step {self.state.global_step // self.settings.updates}: sampler and trainer differ by {mean:.3f} in "
+                f"log-probability per token (most: {worst:.3f}), {key} allows {limit}. They do not hold the same weights: load "
+                "the adapter anew, or raise the limit if the sampler computes in a lower precision"
             )
 
 
@@ -228,61 +261,65 @@ def train_grpo(
     max_prompts: int = 32,
     max_unscorable: float = 0.1,
     server: ServerPolicy | None = None,
+    kind: type[EpisodeGRPO] = EpisodeGRPO,
 ) -> dict[str, Any]:
-    """Train ``model``'s adapter in place for ``training.grpo.steps`` steps, from the last checkpoint in ``folder`` on, if any.
+    """Train ``model``'s adapter in place for the method's ``steps``, from the last checkpoint in ``folder`` on, if any.
 
-    ``rows_per_process``: most rows of one step on one process, from which the number of micro-batches follows; ``longest``: most
-    tokens of a completion; ``server`` answers in place of this process. Returns steps, seconds, the mean loss and the trainer's
-    ``log``, a dict per step.
+    ``rows_per_process``: most rows of one update on one process, from which the number of micro-batches follows; ``longest``:
+    most tokens of a completion; ``server`` answers in place of this process. Returns steps, seconds, the mean loss and the
+    trainer's ``log``, a dict per step.
     """
-    batches, on_cpu = micro_batches(rows_per_process, training.batch_size), model.device.type == "cpu"
+    settings, on_cpu = training.on_policy, model.device.type == "cpu"
+    batches = micro_batches(rows_per_process, training.batch_size, settings.minibatches)
     arguments = arguments_of(training, folder, seed, batches, longest, temperature, on_cpu)
     shard_on_cpu()
     limits = {"max_prompts": max_prompts, "max_unscorable": max_unscorable}
-    trainer = EpisodeGRPO(model, tokenizer, rollout, credit, training, arguments, **limits, server=server)
-    result = trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
+    trainer = kind(model, tokenizer, rollout, credit, training, arguments, **limits, server=server)
+    result = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
     return {
         "distributed": trainer.accelerator.distributed_type.value,
         "loss": result.training_loss,
-        "steps": result.global_step,
+        "steps": result.global_step // settings.updates,
         "seconds": result.metrics["train_runtime"],
         "log": trainer.state.log_history,
     }
 
 
-def micro_batches(rows_per_process: int, batch_size: int) -> int:
-    """How many forward passes of ``batch_size`` rows each process makes for one optimiser step."""
+def micro_batches(rows_per_process: int, batch_size: int, minibatches: int = 1) -> int:
+    """How many forward passes of ``batch_size`` rows each process makes for one of ``minibatches`` optimiser steps."""
     batches = math.ceil(rows_per_process / batch_size)
-    return batches + batches * batch_size % 2  # TRL wants pairs of completions in a generation batch
+    return batches + batches * batch_size * minibatches % 2  # TRL wants pairs of completions in a generation batch
 
 
 def arguments_of(
     training: TrainingConfig, folder: Path, seed: int, batches: int, longest: int, temperature: float, on_cpu: bool
 ) -> GRPOConfig:
     """TRL's own settings for ``training``; raises ValueError where they contradict each other. Writes nothing."""
-    settings = training.grpo
+    settings = training.on_policy
     return GRPOConfig(
         output_dir=str(folder),
-        max_steps=settings.steps,
+        max_steps=settings.steps * settings.updates,
         per_device_train_batch_size=training.batch_size,
         gradient_accumulation_steps=batches,
+        steps_per_generation=batches * settings.minibatches,
+        num_iterations=settings.epochs,
         num_generations=2,
         max_completion_length=longest,
         learning_rate=training.learning_rate,
         lr_scheduler_type=training.scheduler,
-        warmup_steps=round(training.warmup_ratio * settings.steps),
+        warmup_steps=round(training.warmup_ratio * settings.steps * settings.updates),
         max_grad_norm=training.max_grad_norm,
         weight_decay=0.0,
         activation_checkpointing=training.gradient_checkpointing,
         temperature=temperature,
         epsilon=settings.epsilon,
         epsilon_high=settings.epsilon_high,
-        loss_type="cispo" if settings.surrogate == "cispo" else "dapo",  # both sum over tokens: the weights do the averaging
+        loss_type={"clip": "dapo", "cispo": "cispo"}[settings.surrogate],  # both sum over tokens: the weights do the averaging
         beta=0.0,
-        logging_steps=1,
+        logging_steps=settings.updates,
         save_strategy="steps" if settings.save_steps else "no",
-        save_steps=settings.save_steps or 1,
+        save_steps=(settings.save_steps or 1) * settings.updates,
         save_total_limit=2,  # the one before stays until the new one is whole
         report_to=[],
         seed=seed,
@@ -309,7 +346,7 @@ def token_means(parts: Sequence[tuple[float, dict[str, float]]]) -> dict[str, fl
     return means
 
 
-def _sequence(inputs: Tensors) -> tuple[torch.Tensor, torch.Tensor, int]:
+def sequence(inputs: Tensors) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Ids, attention mask, and how many of the last tokens are scored."""
     ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
     mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1)
@@ -336,7 +373,8 @@ class Whole(TrainerCallback):
             (Path(args.output_dir) / f"checkpoint-{state.global_step}" / self.NAME).touch()
 
 
-def _last_checkpoint(folder: Path) -> str | None:
+def last_checkpoint(folder: Path) -> str | None:
+    """The last one in ``folder`` that is whole."""
     found = [path for path in folder.glob("checkpoint-*") if (path / Whole.NAME).is_file()]
     return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
 

@@ -5,6 +5,7 @@ import torch
 from peft import PeftModel
 from trl.trainer.utils import add_fused_lm_head
 
+from amemgym_train.config.on_policy import PPOSettings
 from amemgym_train.config.policy import LoraConfig
 from amemgym_train.credit.rows import PADDING
 from amemgym_train.errors import UserError
@@ -33,7 +34,7 @@ def weights_of(model):
 
 
 def test_a_new_head_says_nothing_in_float32(model):
-    head = attach(model, "shared")
+    head = attach(model, PPOSettings())
     values = head(torch.ones(2, 3, model.config.hidden_size, dtype=torch.bfloat16))
     assert values.shape == (2, 3) and values.dtype == torch.float32 and not values.any()
     assert {"value_head.weight", "value_head.bias"} < set(weights_of(model))
@@ -41,7 +42,7 @@ def test_a_new_head_says_nothing_in_float32(model):
 
 @pytest.mark.parametrize("trunk", ["shared", "detached"])
 def test_the_trunk_learns_from_the_critic_unless_it_is_detached(model, trunk):
-    head = drawn(attach(model, trunk))
+    head = drawn(attach(model, PPOSettings(value_trunk=trunk)))
     hidden = torch.ones(1, model.config.hidden_size, requires_grad=True)
     head(hidden).sum().backward()
     assert head.weight.grad.abs().sum() > 0
@@ -72,10 +73,11 @@ def test_values_of_a_tree_are_those_of_padded_rows(llama):
 
 
 def test_a_head_comes_back_with_its_coefficient_and_equal_bytes(model, tmp_path):
-    head = drawn(attach(model, "shared"))
+    head = drawn(attach(model, PPOSettings()))
     save_head(weights_of(model), tmp_path, 0.1 + 0.2)
-    again = attach(model, "shared")
-    assert load_head(again, tmp_path) == 0.1 + 0.2
+    again = attach(model, PPOSettings())
+    load_head(again, tmp_path)
+    assert again.kl_coef == 0.1 + 0.2
     assert torch.equal(again.weight, head.weight) and torch.equal(again.bias, head.bias)
     first = (tmp_path / FILE).read_bytes()
     save_head(weights_of(model), tmp_path, 0.1 + 0.2)
@@ -83,7 +85,7 @@ def test_a_head_comes_back_with_its_coefficient_and_equal_bytes(model, tmp_path)
 
 
 def test_an_adapter_with_a_head_beside_it_is_still_an_adapter(model, make_llama, tmp_path):
-    drawn(attach(model, "shared"))
+    drawn(attach(model, PPOSettings()))
     save_adapter(model, tmp_path)
     alone = (tmp_path / "adapter_model.safetensors").read_bytes()
     save_head(weights_of(model), tmp_path, 0.0)
@@ -93,7 +95,7 @@ def test_an_adapter_with_a_head_beside_it_is_still_an_adapter(model, make_llama,
 
 
 def test_a_head_of_another_model_is_refused(model, make_llama, tmp_path):
-    attach(model, "shared")
+    attach(model, PPOSettings())
     save_head(weights_of(model), tmp_path, 0.0)
     with pytest.raises(UserError, match="value_head.safetensors does not load as the value head of this model"):
         load_head(ValueHead(8), tmp_path)
