@@ -57,11 +57,12 @@ def _bare(url: str) -> str:
 def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Keys that do not go together with a server: each with what is wrong with it."""
     sampling = recipe.sampling
-    if recipe.policy.server is None or recipe.training.method != "grpo":
+    if recipe.policy.server is None or not recipe.training.on_policy:
         return
     for name, whole in (("top_k", 0), ("top_p", 1)):
         if getattr(sampling, name) != whole:
             yield (
                 f"sampling.{name}",
-                f"a vLLM server gives the log-probabilities after this cut, grpo needs those before it; set it to {whole}",
+                f"a vLLM server gives the log-probabilities after this cut, {recipe.training.method} needs those before it; "
+                f"set it to {whole}",
             )
