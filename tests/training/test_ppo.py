@@ -116,7 +116,7 @@ def by_hand(model, rows, settings, beta=0.0):
             loss = -surrogate
             if beta:
                 drift = row.reference[i] - logp
-                loss = loss + beta * ratio * (drift.exp() - drift - 1)  # TRL's correction, arXiv 2512.02556, section 3.1
+                loss = loss + beta * ratio * (drift.exp() - drift - 1)  # TRL's correction, arXiv 2512.02556
             miss = (value - row.returns[i]) ** 2
             if settings.value_clip is not None:
                 near = row.values[i] + (value - row.values[i]).clamp(-settings.value_clip, settings.value_clip)

@@ -1,0 +1,111 @@
+"""Two turns, one reward at the end: every on-policy method finds the known best policy, unless the reward gets lost.
+
+The first reply must begin with an even token, the second with an odd one; what follows it does not matter. The
+untrained model is right in about half of the episodes, the best policy in all of them.
+"""
+
+import pytest
+
+from amemgym_train.config.credit import CreditConfig
+from amemgym_train.config.policy import LoraConfig
+from amemgym_train.config.training import TrainingConfig
+from amemgym_train.credit import batch
+from amemgym_train.credit.records import Reward
+from amemgym_train.policy.base import Request, Sampling
+from amemgym_train.rollout.records import Answer, Episode, Probe, Turn
+from amemgym_train.training.grpo import train_grpo
+from amemgym_train.training.lora import new_adapter
+from amemgym_train.training.ppo import train_ppo
+
+EPISODES, TEMPERATURE = 64, 0.25  # a small model is unsure of everything: cold, it can become sure
+SEEDS = range(5)
+ESTIMATORS = ("grpo", "dr_grpo", "rloo", "reinforce_pp")
+PPO = {"steps": 13, "minibatches": 1, "value_learning_rate": 1e-2}
+METHODS = {
+    "ppo, turns": ({"method": "ppo", "ppo": PPO}, {}),
+    "ppo, tokens": ({"method": "ppo", "ppo": PPO | {"level": "token"}}, {}),
+    **{name: ({"method": "grpo", "grpo": {"steps": 13}}, {"estimator": name}) for name in ESTIMATORS},
+}
+
+
+def played(policy, step, seed):
+    """A step's episodes. The environment's last word is no one's choice: a turn without tokens."""
+    episodes = [Episode("toy", "two turns", step * EPISODES + number, f"{step}") for number in range(EPISODES)]
+    for operation, asked in (("read", "first"), ("answer", "second")):
+        requests = [request(policy, episode, operation, asked, seed) for episode in episodes]
+        for episode, done in zip(episodes, policy.complete_batch(requests), strict=True):
+            episode.turns.append(turn(operation, done.prompt_ids, done.completion_ids, done.logprobs, policy.version))
+    for episode in episodes:
+        first, second = (one.completion_ids[0] for one in episode.turns)
+        right = first % 2 == 0 and second % 2 == 1
+        episode.turns.append(turn("answer", [1], [], [], policy.version, "answer/p0/end"))
+        episode.answers.append(Answer(0, 0, 2, 0, 0 if right else 1, 1))
+        episode.probes.append(Probe(0, 0, {"s": "x"}, {"s": "x"}, {"s": 0}, None))
+    return episodes
+
+
+def request(policy, episode, operation, asked, seed):
+    said = [{"role": "assistant", "content": policy.tokenizer.decode(turn.completion_ids)} for turn in episode.turns]
+    messages = [*said, {"role": "user", "content": asked}]
+    return Request(messages, operation, operation, Sampling(max_new_tokens=2, temperature=TEMPERATURE), episode.id, seed)
+
+
+def turn(operation, prompt, completion, logprobs, version, slot=None):
+    meta = {"period": 0, "policy_version": version}
+    return Turn(prompt, completion, logprobs, "", "length", operation, slot or f"{operation}/p0/q0", meta)
+
+
+def shares(make_llama, tokenizer, folder, seed, training, credit):
+    """The share of right episodes in each step of a training."""
+    right = []
+
+    def rollout(policy, step):
+        episodes = played(policy, step, seed)
+        right.append(sum(answer.correct for episode in episodes for answer in episode.answers) / EPISODES)
+        return episodes
+
+    settings = {"learning_rate": 5e-3, "batch_size": 2 * EPISODES, "scheduler": "constant_with_warmup", "warmup_ratio": 0}
+    method = training["method"]
+    config = TrainingConfig.model_validate(settings | training | {method: training[method] | {"save_steps": 0}})
+    arguments = (
+        new_adapter(make_llama(), LoraConfig(r=4, alpha=8), seed),
+        tokenizer,
+        rollout,
+        CreditConfig(scheme="outcome", operations=["read", "answer"], **credit),
+        config,
+        folder,
+        seed,
+    )
+    limits = {"rows_per_process": 2 * EPISODES, "longest": 2, "temperature": TEMPERATURE, "max_prompts": EPISODES}
+    if method == "ppo":
+        train_ppo(*arguments, start=None, **limits)
+    else:
+        train_grpo(*arguments, **limits)
+    return right
+
+
+def check_solved(right):
+    assert right[0] < 0.6
+    assert sum(right[-3:]) / 3 > 0.85
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_finds_the_best_policy(make_llama, tokenizer, tmp_path, method, seed):
+    training, credit = METHODS[method]
+    check_solved(shares(make_llama, tokenizer, tmp_path, seed, training, credit))
+
+
+def test_a_reward_on_a_masked_token_teaches_nothing(make_llama, tokenizer, tmp_path, monkeypatch):
+    """What PPO of other frameworks does: the reward stands where the episode ends, on a token that nobody learns."""
+
+    def lost(episode, diagnosis, config):
+        rewards = per_turn(episode, diagnosis, config)
+        earned = sum(reward.value for reward in rewards.values() if reward)
+        return {index: Reward(earned if index == max(rewards) else 0.0, "") for index in rewards}
+
+    per_turn = batch.per_turn
+    monkeypatch.setattr(batch, "per_turn", lost)
+    right = shares(make_llama, tokenizer, tmp_path, 0, *METHODS["ppo, turns"])
+    with pytest.raises(AssertionError):
+        check_solved(right)
