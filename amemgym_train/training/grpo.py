@@ -326,6 +326,8 @@ def arguments_of(
         data_seed=seed,
         bf16=False,
         disable_tqdm=True,
+        # values leave the forward beside its output, where DDP would not look for what was used (a step uses every weight)
+        ddp_find_unused_parameters=False if training.method == "ppo" else None,
         **placement(on_cpu),
     )
 

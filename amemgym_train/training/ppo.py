@@ -54,6 +54,8 @@ class EpisodePPO(EpisodeGRPO):
             head = [weight for name, weight in named if "value_head." in name]
             for group in optimizer.param_groups:
                 group["params"] = [weight for weight in group["params"] if all(weight is not other for other in head)]
+            filled = [group for group in optimizer.param_groups if group["params"]]
+            optimizer.param_groups[:] = filled  # FSDP2 saves an empty one, and does not find it again
             optimizer.add_param_group({"params": head, "lr": self.settings.value_learning_rate, "weight_decay": 0.0})
             optimizer.register_step_pre_hook(self._hold)
         return optimizer

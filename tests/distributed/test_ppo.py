@@ -1,0 +1,150 @@
+"""PPO by ``accelerate launch``: the same updates in one process, two, and two that share the model; killed, it goes on exactly."""
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS, UPDATES = 4, 4
+# Small steps: of a gradient that is all but 0 Adam makes an update of rounding errors, and one other token ends the likeness.
+# Some updates go further than max_kl, most by far less or more, so that all launches leave out the same ones.
+PPO = ["evolution.iterations=1", "evaluation.controls=[]", "credit.scheme=blend", "training.learning_rate=3e-4"]
+PPO += [f"training.ppo.steps={STEPS}", "training.ppo.level=token", "training.ppo.max_kl=1.2e-5"]
+PPO += ["training.ppo.kl=loss", "training.ppo.kl_coef=0.1", "training.ppo.kl_target=1e-4"]
+DISTRIBUTED = {"cpu_ddp": "MULTI_CPU", "cpu_zero2": "DEEPSPEED", "cpu_zero3": "DEEPSPEED", "cpu_fsdp2": "FSDP"}
+
+
+@pytest.fixture
+def started(amemgym_train, tmp_path):
+    """Starts recipes/ppo.py with the named launch file, or without one; its log goes to a file."""
+    processes = []
+
+    def start(config, *arguments):
+        if config is None:
+            words = amemgym_train.command("evolve", *arguments, "training.method=ppo")
+        elif "zero" in config and importlib.util.find_spec("deepspeed") is None:
+            pytest.skip("deepspeed is not installed; pip install amemgym-train[deepspeed]")
+        else:
+            words = [sys.executable, "-m", "accelerate.commands.launch", "--main_process_port", "0", "--config_file"]
+            words += [ROOT / "accelerate_configs" / f"{config}.yaml", ROOT / "recipes" / "ppo.py", *arguments]
+        with (tmp_path / "log").open("w") as log:
+            processes.append(subprocess.Popen(list(map(str, words)), env=amemgym_train.env, stdout=log, stderr=log))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
+def until(process, path, folder):
+    """Waits until ``path`` is there; None: until the process has ended well."""
+    deadline = time.monotonic() + 400
+    while process.poll() is None if path is None else not path.exists():
+        running = process.poll() is None
+        assert running and time.monotonic() < deadline, (folder / "log").read_text()[-3000:]
+        time.sleep(0.05)
+    assert path is not None or process.returncode == 0, (folder / "log").read_text()[-3000:]
+
+
+def steps_of(run):
+    log = json.loads((run / "iterations" / "001" / "training.json").read_text())
+    return [entry for entry in log if "tokens_sampled" in entry]
+
+
+def weights_of(run):
+    """Of the adapter and of the head beside it, and the coefficient that was saved with the head."""
+    weights = {}
+    for name in ("adapter_model", "value_head"):
+        with safe_open(run / "iterations" / "001" / "adapter" / f"{name}.safetensors", "pt") as file:
+            weights |= {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+            coefficient = (file.metadata() or {}).get("kl_coef")
+    return weights, float(coefficient)
+
+
+@pytest.fixture(scope="session")
+def alone(write_recipe, amemgym_train, tmp_path_factory):
+    """The run folder of one process that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("alone_ppo")
+    result = amemgym_train("evolve", write_recipe(folder), *PPO, "training.method=ppo")
+    assert result.returncode == 0, result.stderr
+    return folder / "runs" / "tiny"
+
+
+def test_the_steps_of_one_process_are_sound(alone):
+    steps = steps_of(alone)
+    assert [entry["step"] for entry in steps] == [UPDATES * number for number in range(1, STEPS + 1)]
+    assert all(entry["episodes"] == 8 and entry["unscorable"] == 0 and entry["rows"] > 0 for entry in steps)
+    assert all(entry["sampler_gap/mean"] < 1e-4 for entry in steps)  # one model samples and learns
+    assert all(entry["value_loss"] > 0 and 0 < entry["entropy"] < 10 and entry["approx_kl"] >= 0 for entry in steps)
+    assert {entry["early_stop"] for entry in steps} == {0.0, 1.0}  # both kinds are here
+    assert all((entry["updates"] < UPDATES) == (entry["early_stop"] == 1) and entry["updates"] >= 1 for entry in steps)
+    assert steps[0]["reference_kl"] == 0 and steps[0]["kl_coef"] == 0.1  # a new adapter is the reference
+    assert [entry["kl_coef"] for entry in steps[1:]] != [0.1] * (STEPS - 1)
+    assert steps[0]["explained_variance"] == pytest.approx(0, abs=1e-6)  # the critic begins at 0
+    logged = [json.loads(line) for line in (alone / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in logged if line["stage"] == "ppo"] == list(range(1, STEPS + 1))
+    weights, coefficient = weights_of(alone)
+    assert weights["weight"].abs().max() > 1e-4 and coefficient != 0.1
+
+
+def assert_the_same_steps(run, alone, config):
+    """Of ``run`` and of ``alone`` in one process: a sum over two differs from one in its last digits only."""
+    manifest = json.loads((run / "iterations" / "001" / "manifest.json").read_text())
+    assert manifest["train"]["result"]["distributed"] == DISTRIBUTED[config]
+    ours, theirs = steps_of(run), steps_of(alone)
+    for key in ("rows", "episodes", "tokens_sampled", "tokens_trained", "reward/write", "reward/answer", "updates"):
+        assert [step.get(key) for step in ours] == [step.get(key) for step in theirs], key
+    for key in ("grad_norm", "entropy", "value_loss", "returns_mean", "kl_coef"):
+        assert [step[key] for step in ours] == pytest.approx([step[key] for step in theirs], rel=2e-3, abs=1e-6), key
+    (ours, our_coefficient), (theirs, their_coefficient) = weights_of(run), weights_of(alone)
+    assert ours.keys() == theirs.keys() and our_coefficient == pytest.approx(their_coefficient)
+    assert max((ours[name] - theirs[name]).abs().max().item() for name in ours) < 1e-4
+
+
+@pytest.mark.parametrize("config", ["cpu_ddp", "cpu_zero2"])
+def test_two_processes_take_the_same_steps(tmp_path, write_recipe, started, alone, config):
+    """Real episodes, real updates, in minibatches."""
+    until(started(config, write_recipe(tmp_path), *PPO), None, tmp_path)
+    assert_the_same_steps(tmp_path / "runs" / "tiny", alone, config)
+
+
+@pytest.mark.parametrize("config", ["cpu_zero3", "cpu_fsdp2"])
+def test_two_that_share_the_model_take_them_even_when_they_are_stopped(tmp_path, write_recipe, started, alone, config):
+    recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
+    process, checkpoints = started(config, recipe, *PPO), run / "iterations" / "001" / ".train.checkpoints"
+    until(process, checkpoints / f"checkpoint-{2 * UPDATES}" / "whole", tmp_path)
+    process.terminate()  # the launcher takes its processes with it
+    process.wait()
+    kept = max(checkpoints.glob("*/whole")).parent / "trainer_state.json"
+    state = json.loads(kept.read_text())
+    state["log_history"][0]["mark"] = 1
+    kept.write_text(json.dumps(state))
+    until(started(config, recipe, *PPO), None, tmp_path)
+    assert steps_of(run)[0]["mark"] == 1  # that step was not taken again
+    assert_the_same_steps(run, alone, config)
+
+
+def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, started, alone, outcome):
+    recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
+    checkpoints = run / "iterations" / "001" / ".train.checkpoints"
+    for awaited in ("checkpoint-4/whole", "checkpoint-12"):  # the second time it is killed while it writes
+        process = started(None, recipe, *PPO)
+        until(process, checkpoints / awaited, tmp_path)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (run / "iterations" / "001" / "training.json").exists()
+    kept = {path.parent.name for path in checkpoints.glob("*/whole")}
+    assert kept and kept <= {"checkpoint-4", "checkpoint-8", "checkpoint-12"}  # never in the middle of a step's updates
+    until(started(None, recipe, *PPO), None, tmp_path)
+    (_, _, files), (_, _, expected) = outcome(run), outcome(alone)
+    assert files == expected and any(name.endswith("value_head.safetensors") for name in files)  # byte for byte
+    assert [step["step"] for step in steps_of(run)] == [UPDATES * number for number in range(1, STEPS + 1)]
