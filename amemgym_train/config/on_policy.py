@@ -56,8 +56,8 @@ class PPOSettings(OnPolicySettings):
     ``lambda_token``. ``whiten``: advantages of a step to mean 0 and deviation 1.
 
     ``value_coef``: weight of the critic's loss; ``value_clip``: how far a value may move in a step's updates before it stops to
-    count (None: any far); ``value_learning_rate``: that of the value head; ``value_trunk``: whether the critic's loss trains the
-    adapter, too (shared), or the head alone (detached).
+    count (None: any far), both in deviations of the returns; ``value_learning_rate``: that of the value head; ``value_trunk``:
+    whether the critic's loss trains the adapter, too (shared), or the head alone (detached).
 
     ``kl``: towards the model without its adapter, off the rewards (reward), or as a term of the loss (loss), times ``kl_coef``.
     ``kl_target``: the mean of that KL per token, in nats, to which ``kl_coef`` is steered from step to step. ``max_kl``: the mean

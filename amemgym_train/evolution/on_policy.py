@@ -75,7 +75,7 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
         write_json(out / "training.json", log)
         save_adapter(model, out / "adapter", weights)
         if recipe.training.method == "ppo":
-            save_head(weights, out / "adapter", model.value_head.kl_coef)  # the next iteration goes on with it
+            save_head(weights, out / "adapter", model.value_head.state)  # the next iteration goes on with it
     ranks.wait()
     if ranks.is_main():
         shutil.rmtree(checkpoints, ignore_errors=True)

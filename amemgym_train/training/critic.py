@@ -1,7 +1,9 @@
 """The critic: a value head on the hidden states of the policy that it judges, so that one forward gives both."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +17,49 @@ from amemgym_train.errors import UserError
 
 FILE = "value_head.safetensors"  # beside the adapter; PEFT does not look at it
 PREFIX = "value_head."
-KL_COEF = "kl_coef"
+STATE = "state"
+
+
+@dataclass
+class HeadState:
+    """What is kept with a head's weights.
+
+    ``mean``, ``scale``: of the returns that it met first, the origin and unit of its values (``scale`` None: it met none yet);
+    ``kl_coef``: the coefficient that ``training.ppo.kl_target`` has steered so far.
+    """
+
+    kl_coef: float = 0.0
+    mean: float = 0.0
+    scale: float | None = None
+
+    @property
+    def unit(self) -> float:
+        return self.scale or 1.0
 
 
 class ValueHead(torch.nn.Linear):
-    """Last hidden states (..., H) to values (...), in float32 whatever the policy computes in.
+    """Last hidden states (..., H) to values (...): mean + unit * (weight . hidden + bias), in float32.
 
-    It starts at 0: advantages are then the rewards themselves, and the critic's loss leaves the trunk alone until the head has
-    found a direction. ``detached``: its loss never reaches the trunk. ``kl_coef``: the coefficient that training steers, which is
-    kept with the head.
+    The head learns in a unit of its own, at one rate whether an episode earns 1 or 20. Its weights start at 0: the critic's loss
+    then leaves the trunk alone until the head has found a direction. ``detached``: that loss never reaches the trunk.
     """
 
-    def __init__(self, size: int, detached: bool = False, kl_coef: float = 0.0) -> None:
+    def __init__(self, size: int, detached: bool = False, state: HeadState | None = None) -> None:
         super().__init__(size, 1, dtype=torch.float32)
-        self.detached, self.kl_coef = detached, kl_coef
+        self.detached, self.state = detached, state or HeadState()
         torch.nn.init.zeros_(self.weight)
         torch.nn.init.zeros_(self.bias)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         with torch.autocast(hidden.device.type, enabled=False):
-            return super().forward((hidden.detach() if self.detached else hidden).float())[..., 0]
+            found = super().forward((hidden.detach() if self.detached else hidden).float())[..., 0]
+        return self.state.mean + self.state.unit * found
 
 
 def attach(model: PeftModel, settings: PPOSettings) -> ValueHead:
     """A new head as a submodule of ``model``, where whatever wraps the model finds its weights."""
-    size, kl_coef = model.config.get_text_config().hidden_size, settings.kl_coef if settings.kl != "none" else 0.0
-    model.value_head = ValueHead(size, settings.value_trunk == "detached", kl_coef).to(model.device)
+    size, state = model.config.get_text_config().hidden_size, HeadState(settings.kl_coef)
+    model.value_head = ValueHead(size, settings.value_trunk == "detached", state).to(model.device)
     return model.value_head
 
 
@@ -59,24 +78,21 @@ def heard(backbone: torch.nn.Module, head: ValueHead, width: int) -> Iterator[li
         hook.remove()
 
 
-def save_head(weights: dict[str, torch.Tensor], folder: Path, kl_coef: float) -> None:
-    """Write a head into ``folder``, and with it the coefficient that ``training.ppo.kl_target`` has steered so far.
-
-    ``weights``: those of ``lora.whole_weights``, of which the head's are taken.
-    """
+def save_head(weights: dict[str, torch.Tensor], folder: Path, state: HeadState) -> None:
+    """Write a head into ``folder``. ``weights``: those of ``lora.whole_weights``, of which the head's are taken."""
     own = {name.removeprefix(PREFIX): weight.cpu().contiguous() for name, weight in weights.items() if name.startswith(PREFIX)}
-    save_file(own, folder / FILE, metadata={KL_COEF: repr(kl_coef)})
+    save_file(own, folder / FILE, metadata={STATE: json.dumps(asdict(state))})  # one entry: several come in any order
 
 
 def load_head(head: ValueHead, folder: Path) -> None:
-    """Fill ``head``, and its coefficient, from ``folder``. UserError when it is another model's, or damaged."""
+    """Fill ``head`` and its state from ``folder``. UserError when it is another model's, or damaged."""
     path = folder / FILE
     try:
         with safe_open(path, "pt") as file:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-            coefficient = float(file.metadata()[KL_COEF])
+            state = HeadState(**json.loads(file.metadata()[STATE]))
         head.load_state_dict(weights)
-        head.kl_coef = coefficient
+        head.state = state
     except (SafetensorError, OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} does not load as the value head of this model ({str(error).splitlines()[0]}). Delete it to start with a new "

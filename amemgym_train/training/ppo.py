@@ -4,8 +4,8 @@ After a step's episodes one pass without gradient says what policy, reference an
 come advantages and returns (``credit.scored``), and then ``epochs`` passes in ``minibatches`` updates each.
 
 loss = TRL's clipped surrogate + value_coef * 1/2 * max((V - R)^2, (clip(V, V_old +- value_clip) - R)^2), the second at the tokens
-whose state has a value; both are weighed as in GRPO, so that an episode counts once. PPO: arXiv 1707.06347, eq. 7 and 9; clipping
-of values as in its authors' code (arXiv 2005.12729, section 3).
+whose state has a value, and in the head's own unit (``training.critic``); both are weighed as in GRPO, so that an episode counts
+once. PPO: arXiv 1707.06347, eq. 7 and 9; the clipping of values: arXiv 2005.12729, section 3.
 """
 
 import math
@@ -70,7 +70,7 @@ class EpisodePPO(EpisodeGRPO):
                     weight.grad = None
 
     def _beta(self) -> float:
-        return self.head.kl_coef if self.settings.kl == "loss" else 0.0
+        return self.head.state.kl_coef if self.settings.kl == "loss" else 0.0
 
     def _play(self, step: int) -> Credited:
         """A step's episodes as rows with advantages and returns, in the order of the updates."""
@@ -83,8 +83,11 @@ class EpisodePPO(EpisodeGRPO):
         calls = [call for one in episodes for call in one]
         rows = rows_with(calls)
         self._judge(rows)
+        kl_coef = self.head.state.kl_coef if settings.kl == "reward" else 0.0
+        if self.head.state.scale is None:
+            self._measure(episodes, kl_coef)
         for one in episodes:
-            estimate(one, settings, self.head.kl_coef if settings.kl == "reward" else 0.0)
+            estimate(one, settings, kl_coef)
         self._note(batch.figures | self._figures(calls))
         if settings.whiten:
             whiten(calls, moments(weighed(calls), gather_object))
@@ -95,6 +98,17 @@ class EpisodePPO(EpisodeGRPO):
             for part in minibatches(rows, starts_of(everywhere, seed), settings.minibatches, seed):
                 batch.batches += self._dealt(part, self.args.gradient_accumulation_steps)
         return batch
+
+    def _measure(self, episodes: list[list[Call]], kl_coef: float) -> None:
+        """Origin and unit of a new head's values: mean and deviation of what was earned from each state on."""
+        calls, whole = [call for one in episodes for call in one], {"lambda_turn": 1.0, "lambda_token": 1.0}
+        for one in episodes:
+            estimate(one, self.settings.model_copy(update=whole), kl_coef)
+        state = self.head.state
+        state.mean, spread = moments([(w, r) for w, _, r in judged(calls)], gather_object)
+        state.scale = spread or 1.0
+        for call in calls:
+            call.row.values[call.span] = [state.mean + state.scale * value for value in call.row.values[call.span]]
 
     def _dealt(self, rows: list[Scored], batches: int) -> list[list[Scored]]:
         (dealt,) = deal(rows, 1, self.args.per_device_train_batch_size, batches)
@@ -133,9 +147,9 @@ class EpisodePPO(EpisodeGRPO):
             return figures
         drifts = [pair for call in calls for pair in zip(call.row.weight[call.span], call.drift, strict=True)]
         kl, _ = moments(drifts, gather_object)
-        figures |= {"reference_kl": kl, "kl_coef": self.head.kl_coef}
+        figures |= {"reference_kl": kl, "kl_coef": self.head.state.kl_coef}
         if self.settings.kl_target is not None:
-            self.head.kl_coef *= 1 + 0.1 * min(max(kl / self.settings.kl_target - 1, -0.2), 0.2)
+            self.head.state.kl_coef *= 1 + 0.1 * min(max(kl / self.settings.kl_target - 1, -0.2), 0.2)
         return figures
 
     def _rows(self, place: int) -> list[Row]:
@@ -163,10 +177,12 @@ class EpisodePPO(EpisodeGRPO):
 
     def _loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
         settings, loss = self.settings, super()._loss(model, inputs)
-        misses, old = (self._values - inputs["returns"]) ** 2, inputs["values"]
+        unit = self.head.state.unit
+        values, old, returns = (found / unit for found in (self._values, inputs["values"], inputs["returns"]))
+        misses = (values - returns) ** 2
         if settings.value_clip is not None:
-            near = old + (self._values - old).clamp(-settings.value_clip, settings.value_clip)
-            misses = torch.max(misses, (near - inputs["returns"]) ** 2)
+            near = old + (values - old).clamp(-settings.value_clip, settings.value_clip)
+            misses = torch.max(misses, (near - returns) ** 2)
         value_loss = (misses / 2 * inputs["heads"]).sum()
         tokens = inputs["num_items_in_batch"].clamp(min=1) / self.accelerator.num_processes / settings.minibatches
         drift = self._logps - inputs["old"]
@@ -196,7 +212,7 @@ class EpisodePPO(EpisodeGRPO):
         super()._save_checkpoint(model, trial)
         weights = whole_weights(self.accelerator.unwrap_model(self.model))
         if self.is_world_process_zero():
-            save_head(weights, Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}", self.head.kl_coef)
+            save_head(weights, Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}", self.head.state)
 
 
 def train_ppo(

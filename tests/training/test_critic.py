@@ -11,7 +11,7 @@ from amemgym_train.credit.rows import PADDING
 from amemgym_train.errors import UserError
 from amemgym_train.rollout.records import Row
 from amemgym_train.training.batch import collate
-from amemgym_train.training.critic import FILE, ValueHead, attach, heard, load_head, save_head
+from amemgym_train.training.critic import FILE, HeadState, ValueHead, attach, heard, load_head, save_head
 from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter
 from amemgym_train.training.prefix import score, tree
 
@@ -49,6 +49,14 @@ def test_the_trunk_learns_from_the_critic_unless_it_is_detached(model, trunk):
     assert (hidden.grad is not None) == (trunk == "shared")
 
 
+def test_values_have_an_origin_and_a_unit(model):
+    head = drawn(attach(model, PPOSettings()))
+    hidden = torch.ones(3, model.config.hidden_size)
+    plain = head(hidden)
+    head.state = HeadState(mean=5.0, scale=3.0)
+    assert torch.allclose(head(hidden), 5 + 3 * plain) and plain.abs().max() > 0.1
+
+
 def test_values_of_a_tree_are_those_of_padded_rows(llama):
     """Value and gradient of the state before each learned token, with rows of several completions and of one that is twice."""
     head = drawn(ValueHead(llama.config.hidden_size))
@@ -72,15 +80,17 @@ def test_values_of_a_tree_are_those_of_padded_rows(llama):
         assert torch.allclose(found[: len(row.ids) - cut][torch.tensor(row.mask[cut:]) > 0], wanted, atol=1e-5)
 
 
-def test_a_head_comes_back_with_its_coefficient_and_equal_bytes(model, tmp_path):
+def test_a_head_comes_back_with_its_state_and_equal_bytes(model, tmp_path):
     head = drawn(attach(model, PPOSettings()))
-    save_head(weights_of(model), tmp_path, 0.1 + 0.2)
-    again = attach(model, PPOSettings())
+    state = HeadState(0.1 + 0.2, -1 / 3, 7.0)
+    save_head(weights_of(model), tmp_path, state)
+    again = attach(model, PPOSettings(kl_coef=0.7))
+    assert again.state == HeadState(0.7)
     load_head(again, tmp_path)
-    assert again.kl_coef == 0.1 + 0.2
+    assert again.state == state
     assert torch.equal(again.weight, head.weight) and torch.equal(again.bias, head.bias)
     first = (tmp_path / FILE).read_bytes()
-    save_head(weights_of(model), tmp_path, 0.1 + 0.2)
+    save_head(weights_of(model), tmp_path, state)
     assert (tmp_path / FILE).read_bytes() == first
 
 
@@ -88,7 +98,7 @@ def test_an_adapter_with_a_head_beside_it_is_still_an_adapter(model, make_llama,
     drawn(attach(model, PPOSettings()))
     save_adapter(model, tmp_path)
     alone = (tmp_path / "adapter_model.safetensors").read_bytes()
-    save_head(weights_of(model), tmp_path, 0.0)
+    save_head(weights_of(model), tmp_path, HeadState())
     assert b"value_head" not in alone and (tmp_path / "adapter_model.safetensors").read_bytes() == alone
     for loaded in (load_adapter(make_llama(), tmp_path), PeftModel.from_pretrained(make_llama(), str(tmp_path))):
         assert not hasattr(loaded, "value_head")
@@ -96,7 +106,7 @@ def test_an_adapter_with_a_head_beside_it_is_still_an_adapter(model, make_llama,
 
 def test_a_head_of_another_model_is_refused(model, make_llama, tmp_path):
     attach(model, PPOSettings())
-    save_head(weights_of(model), tmp_path, 0.0)
+    save_head(weights_of(model), tmp_path, HeadState())
     with pytest.raises(UserError, match="value_head.safetensors does not load as the value head of this model"):
         load_head(ValueHead(8), tmp_path)
     (tmp_path / FILE).write_bytes(b"no head")

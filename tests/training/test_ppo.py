@@ -100,13 +100,13 @@ def gradient(made, batches):
 def by_hand(model, rows, settings, beta=0.0):
     """(loss, gradient) of rows one by one, without padding, as the formulas say."""
     model.zero_grad()
-    total = 0.0
+    total, mean, unit = 0.0, model.value_head.state.mean, model.value_head.state.unit
     for row in rows:
         ids = torch.tensor([row.ids])
         hidden = model.base_model.model.base_model(ids).last_hidden_state[0]
         logps = model.base_model.model.lm_head(hidden).log_softmax(-1)
         states = hidden.detach() if settings.value_trunk == "detached" else hidden
-        values = states @ model.value_head.weight[0] + model.value_head.bias
+        values = mean + unit * (states @ model.value_head.weight[0] + model.value_head.bias)
         for i, learned in enumerate(row.mask):
             if not learned:
                 continue
@@ -119,8 +119,10 @@ def by_hand(model, rows, settings, beta=0.0):
                 loss = loss + beta * ratio * (drift.exp() - drift - 1)  # TRL's correction, arXiv 2512.02556
             miss = (value - row.returns[i]) ** 2
             if settings.value_clip is not None:
-                near = row.values[i] + (value - row.values[i]).clamp(-settings.value_clip, settings.value_clip)
+                reach = settings.value_clip * unit
+                near = row.values[i] + (value - row.values[i]).clamp(-reach, reach)
                 miss = torch.max(miss, (near - row.returns[i]) ** 2)
+            miss = miss / unit**2
             total = total + (row.weights[i] * loss + settings.value_coef * row.heads[i] * miss / 2) / 2  # of two episodes
     total.backward()
     return total.item(), gradients(model)
@@ -145,6 +147,7 @@ def test_the_gradient_is_that_of_the_formulas(model, tokenizer, episodes, tmp_pa
     made = trainer(model, tokenizer, tmp_path, share_prefixes=shared, **settings)
     assert made.shares is shared
     rows = rows_of(episodes, made)
+    made.head.state.mean, made.head.state.scale = 0.25, 2.0
     if made.settings.kl == "loss":
         made.beta = made._beta()
     found = gradient(made, [rows])
@@ -291,9 +294,9 @@ def test_the_coefficient_is_steered_towards_the_target(model, tokenizer, episode
             call.row.reference[call.span] = [old - drift for old in call.row.old[call.span]]
     figures = made._figures([call for one in episodes for call in one])
     assert figures["reference_kl"] == pytest.approx(drift) and figures["kl_coef"] == 0.4
-    assert made.head.kl_coef == pytest.approx(0.4 * factor)
+    assert made.head.state.kl_coef == pytest.approx(0.4 * factor)
     made.settings = made.settings.model_copy(update={"kl_target": None})
-    assert made._figures([call for one in episodes for call in one])["kl_coef"] == made.head.kl_coef
+    assert made._figures([call for one in episodes for call in one])["kl_coef"] == made.head.state.kl_coef
 
 
 def test_explained_variance_is_of_returns_by_values(model, tokenizer, episodes, tmp_path):
@@ -307,6 +310,21 @@ def test_explained_variance_is_of_returns_by_values(model, tokenizer, episodes, 
         assert made._figures(flat)["explained_variance"] == pytest.approx(wanted)
     mean = sum(sum(call.row.weights) * call.row.returns[call.start] for call in flat) / 2
     assert made._figures(flat)["returns_mean"] == pytest.approx(mean)
+
+
+def test_a_new_head_takes_its_unit_from_what_was_earned(model, tokenizer, episodes, tmp_path):
+    """Mean and deviation of the returns without a critic; a baseline at once, of which the first pass did not know."""
+    made = trainer(model, tokenizer, tmp_path, gamma_turn=0.5, lambda_turn=0.3)
+    flat = [call for one in episodes for call in one]
+    for call in flat:
+        call.row.values = [0.0] * len(call.row.ids)
+    made._measure(episodes, 0.0)
+    earned = [[0.0 + 0.5 * (-1.0 + 0.5 * 1.0), -1.0 + 0.5 * 1.0, 1.0], [3.0 + 0.5 * -2.0, -2.0]]
+    pairs = [(1 / len(one) / 2, r) for one in earned for r in one]
+    mean = sum(w * r for w, r in pairs)
+    assert made.head.state.mean == pytest.approx(mean)
+    assert made.head.state.scale == pytest.approx(sum(w * (r - mean) ** 2 for w, r in pairs) ** 0.5)
+    assert all(call.row.values[call.span] == [made.head.state.mean] * (call.stop - call.start) for call in flat)
 
 
 def test_micro_batches_of_a_minibatch():
