@@ -109,7 +109,10 @@ def _controls(recipe: Recipe) -> Iterator[Problem]:
 
 def _generated(recipe: Recipe, role: str, scenarios: ScenarioConfig) -> range:
     """The generator's user numbers that a whole run plays in this role."""
-    rounds = recipe.evolution.iterations if role == "train" and recipe.rollout.new_users_each_iteration else 1
+    rounds = 1
+    if role == "train" and recipe.rollout.new_users_each_iteration:
+        on_policy = recipe.training.on_policy
+        rounds = recipe.evolution.iterations * (on_policy.steps if on_policy else 1)  # each step plays users of its own
     return range(scenarios.user_offset, scenarios.user_offset + rounds * scenarios.num_users)
 
 

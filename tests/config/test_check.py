@@ -53,6 +53,10 @@ def test_roles_may_not_share_users(tmp_path):
     found = problems(scenarios={"train": own, "test": own | {"user_offset": 11}})
     assert "overlap users 0..11" in found["scenarios.test.user_offset"]  # 3 iterations of 4 new users
     assert problems(scenarios={"train": own, "test": own | {"user_offset": 12}}) == {}
+    steps = {"method": "grpo", "operations": ["answer"], "grpo": {"steps": 5}}
+    found = problems(scenarios={"train": own, "test": own | {"user_offset": 59}}, training=steps)
+    assert "overlap users 0..59" in found["scenarios.test.user_offset"]  # 3 iterations of 5 steps of 4 new users
+    assert problems(scenarios={"train": own, "test": own | {"user_offset": 60}}, training=steps) == {}
     assert problems(scenarios={"train": own, "test": own | {"seed": 1}}) == {}
     assert problems(scenarios={"train": own, "test": own | {"user_offset": 4}}, rollout={"new_users_each_iteration": False}) == {}
 

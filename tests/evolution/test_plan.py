@@ -13,6 +13,7 @@ from amemgym_train.evolution.manifest import entries_of
 from amemgym_train.evolution.plan import plan, told
 
 RECIPES = sorted((Path(__file__).resolve().parents[2] / "recipes" / "configs").glob("*.yaml"))
+PPO = ["training.method=ppo", "training.ppo.steps=2", "credit.scheme=blend"]
 GRPO = ["training.method=grpo", "training.grpo.steps=2", "evolution.iterations=3", "credit.scheme=blend"]
 
 
@@ -33,7 +34,7 @@ def qwen(tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("method", ["rft", "grpo"])
+@pytest.mark.parametrize("method", ["rft", "grpo", "ppo"])
 def test_every_shipped_recipe_can_be_planned(path, method, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     changed = [f"training.method={method}", "policy.adapter=null"]  # a start adapter is made by another run
@@ -64,6 +65,32 @@ def test_a_run_trains_on_what_was_planned(tmp_path, write_recipe, monkeypatch, c
     assert given == [(batch["micro_batches"], recipe.training.batch_size)] * 2
     sentence = f"= {batch['rows']} rows, in {batch['micro_batches']} micro-batches of {recipe.training.batch_size} per optimiser"
     assert sentence in told(recipe, plan(recipe))
+
+
+@pytest.mark.parametrize("changed", [[], ["training.batch_size=7"], ["credit.operations=[answer]", "training.ppo.minibatches=5"]])
+def test_the_updates_of_ppo_are_those_that_were_planned(tmp_path, write_recipe, monkeypatch, changed):
+    from amemgym_train.evolution.on_policy import train_on_policy
+    from amemgym_train.training.ppo import EpisodePPO
+
+    recipe = load_recipe(write_recipe(tmp_path), [*PPO, *changed])
+    batch, made = plan(recipe)["batch"], []
+
+    def seen(self, step):
+        made.append(play(self, step))
+        return made[-1]
+
+    play = EpisodePPO._play
+    monkeypatch.setattr(EpisodePPO, "_play", seen)
+    train_on_policy(recipe, 1, None, 0, tmp_path)
+    log = [entry for entry in json.loads((tmp_path / "training.json").read_text()) if "rows" in entry]
+    assert [entry["step"] for entry in log] == [batch["updates"], 2 * batch["updates"]]
+    assert all(entry["rows"] <= batch["rows"] and entry["updates"] == batch["updates"] for entry in log)
+    for step in made:
+        assert len(step.batches) == batch["updates"] * batch["micro_batches"]
+        assert {len(rows) for rows in step.batches} == {recipe.training.batch_size}
+        trained = [(row.episode, row.slot) for rows in step.batches for row in rows if row.slot != "padding"]
+        assert {trained.count(row) for row in trained} == {recipe.training.ppo.epochs}  # every call once in every pass
+    assert f"per optimiser step, {batch['updates']} of them a step" in told(recipe, plan(recipe))
 
 
 def test_what_is_selected_stays_within_the_plan(undisturbed):
