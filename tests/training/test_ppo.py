@@ -13,7 +13,8 @@ from amemgym_train.credit.batch import Credited
 from amemgym_train.credit.rows import PADDING, deal, merged
 from amemgym_train.credit.scored import Call, Scored, estimate, rows_with
 from amemgym_train.errors import UserError
-from amemgym_train.training.critic import attach
+from amemgym_train.training import ppo
+from amemgym_train.training.critic import HeadState, attach, save_head
 from amemgym_train.training.grpo import arguments_of, micro_batches, sequence
 from amemgym_train.training.lora import new_adapter
 from amemgym_train.training.ppo import NOTHING, EpisodePPO
@@ -325,6 +326,31 @@ def test_a_new_head_takes_its_unit_from_what_was_earned(model, tokenizer, episod
     assert made.head.state.mean == pytest.approx(mean)
     assert made.head.state.scale == pytest.approx(sum(w * (r - mean) ** 2 for w, r in pairs) ** 0.5)
     assert all(call.row.values[call.span] == [made.head.state.mean] * (call.stop - call.start) for call in flat)
+
+
+def test_a_critic_goes_on_from_the_last_checkpoint_or_the_adapter_it_started_from(model, tokenizer, tmp_path, monkeypatch):
+    """And begins anew where neither has one."""
+    adapter, bare, checkpoints = (tmp_path / name for name in ("adapter", "bare", "checkpoints"))
+    whole, torn = checkpoints / "checkpoint-4", checkpoints / "checkpoint-8"
+    for number, folder in enumerate((adapter, whole, torn, bare)):
+        folder.mkdir(parents=True)
+        if folder != bare:
+            weights = {"value_head.weight": torch.full((1, 32), float(number)), "value_head.bias": torch.zeros(1)}
+            save_head(weights, folder, HeadState(kl_coef=0.1 * number, scale=2.0))
+    monkeypatch.setattr(ppo, "train_grpo", lambda *_, **settings: {"kind": settings["kind"]})
+    training = TrainingConfig(method="ppo")
+
+    def head(start, folder):
+        assert ppo.train_ppo(model, tokenizer, None, CreditConfig(), training, folder, 0, start=start)["kind"] is EpisodePPO
+        return model.value_head.weight.mean().item(), model.value_head.state
+
+    fresh = (0.0, HeadState(training.ppo.kl_coef))
+    assert head(None, tmp_path / "nothing") == head(bare, tmp_path / "nothing") == fresh
+    assert head(adapter, tmp_path / "nothing") == (0.0, HeadState(0.0, scale=2.0))
+    (whole / "whole").touch()
+    assert head(adapter, checkpoints) == (1.0, HeadState(0.1, scale=2.0))
+    (torn / "whole").touch()
+    assert head(adapter, checkpoints) == (2.0, HeadState(0.2, scale=2.0))
 
 
 def test_micro_batches_of_a_minibatch():
