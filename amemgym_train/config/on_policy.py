@@ -51,9 +51,10 @@ class GRPOSettings(OnPolicySettings):
 class PPOSettings(OnPolicySettings):
     """``ppo``: a critic says what a call is worth; a step goes ``epochs`` times over its calls, in ``minibatches`` updates each.
 
-    ``gamma_turn``, ``lambda_turn``: discount and trace of advantages over the turns of an episode (``credit.gae``). ``level``:
-    turn, one value and one advantage per call, or token, values and advantages inside a call as well, by ``gamma_token`` and
-    ``lambda_token``. ``whiten``: advantages of a step to mean 0 and deviation 1.
+    ``gamma_turn``, ``lambda_turn``: discount and trace of advantages over the turns of an episode (``credit.gae``). With 1 a call
+    is paid for all that follows it, as credit.scheme outcome needs; with 0 for itself alone, and operation, which pays a call for
+    what it could cause, needs no more. ``level``: turn, one value and one advantage per call, or token, values and advantages
+    inside a call as well, by ``gamma_token`` and ``lambda_token``. ``whiten``: advantages of a step to mean 0 and deviation 1.
 
     ``value_coef``: weight of the critic's loss; ``value_clip``: how far a value may move in a step's updates before it stops to
     count (None: any far), both in deviations of the returns; ``value_learning_rate``: that of the value head; ``value_trunk``:
@@ -92,6 +93,11 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     settings, credit = recipe.training.ppo, recipe.credit
     for name in _changed(credit, "estimator", "scale_by_std"):
         yield f"credit.{name}", "has no effect with training.method ppo, whose baseline is a critic; remove it, or train by grpo"
+    if settings.gamma_turn == 0:
+        if credit.scheme == "outcome":
+            yield "training.ppo.gamma_turn", "0 leaves what credit.scheme outcome pays at the last call; set it above 0"
+        for name in _changed(settings, "lambda_turn"):
+            yield f"training.ppo.{name}", "has no effect with training.ppo.gamma_turn 0; remove it, or set gamma_turn above 0"
     if settings.level == "turn":
         for name in _changed(settings, "gamma_token", "lambda_token"):
             yield f"training.ppo.{name}", "has no effect with training.ppo.level turn; remove it, or set the level to token"

@@ -18,6 +18,8 @@ def test_defaults_and_what_goes_together_hold():
         {"level": "token", "gamma_token": 0.9, "lambda_token": 0.5},
         {"kl": "loss", "kl_coef": 0.2, "kl_target": 0.1},
         {"kl": "reward", "kl_coef": 0.2},
+        {"gamma_turn": 0},
+        {"gamma_turn": 0.1, "lambda_turn": 0.5},
     ):
         assert problems(ppo) == {}
 
@@ -35,6 +37,8 @@ def test_a_greedy_policy_is_refused_even_without_a_group():
     [
         ({}, {"estimator": "rloo"}, "credit.estimator", "whose baseline is a critic"),
         ({}, {"scale_by_std": True}, "credit.scale_by_std", "whose baseline is a critic"),
+        ({"gamma_turn": 0}, {"scheme": "outcome"}, "training.ppo.gamma_turn", "set it above 0"),
+        ({"gamma_turn": 0, "lambda_turn": 0.5}, {}, "training.ppo.lambda_turn", "training.ppo.gamma_turn 0"),
         ({"gamma_token": 0.9}, {}, "training.ppo.gamma_token", "training.ppo.level turn"),
         ({"lambda_token": 0.9}, {}, "training.ppo.lambda_token", "training.ppo.level turn"),
         ({"kl_coef": 0.3}, {}, "training.ppo.kl_coef", "training.ppo.kl none"),
