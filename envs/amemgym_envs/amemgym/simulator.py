@@ -19,7 +19,7 @@ class ScriptedUser:
         self.scenario = scenario
         self.seed = seed
         tracked = (*scenario.state_schema, *(value for values in scenario.state_schema.values() for value in values))
-        self._follow_ups = _neutral(scenario.language, tracked)
+        self._follow_ups = _neutral(tuple(wording(scenario.language).follow_ups), tracked)
         if not self._follow_ups:
             raise ScenarioError(
                 f"item {scenario.id}, field state_schema: its words occur in every follow-up of language {scenario.language!r}; "
@@ -44,9 +44,9 @@ class ScriptedUser:
 
 
 @lru_cache(1024)  # every episode of a group asks
-def _neutral(language: str, tracked: tuple[str, ...]) -> list[str]:
-    """The language's follow-ups without a tracked word.
+def _neutral(follow_ups: tuple[str, ...], tracked: tuple[str, ...]) -> list[str]:
+    """The follow-ups without a tracked word.
 
     A schema may hold an everyday word ("simple"); a follow-up with that word would look like a statement about it.
     """
-    return [text for text in wording(language).follow_ups if not any(mentions(text, word) for word in tracked)]
+    return [text for text in follow_ups if not any(mentions(text, word) for word in tracked)]
