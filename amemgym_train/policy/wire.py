@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from amemgym_envs.amemgym.llm.transport import asked_wait_s, may_pass, one_line
 from amemgym_train.errors import UserError
 
 if TYPE_CHECKING:
     from amemgym_train.config.server import ServerConfig
 
 T = TypeVar("T")
-_PASSING = (408, 425, 429)  # with every 5xx: statuses that another try may not meet again
 _LONGEST_BACKOFF_S = 60.0
 _LONGEST_ASKED_S = 600.0
 _EXCERPT = 300  # characters of a reply that a message quotes
@@ -128,8 +128,8 @@ class Server:
         message = message[:_EXCERPT] or "(empty body)"
         status = response.status_code
         lasting = "method failed" in message  # what vLLM says, with status 500, of an adapter that it cannot take
-        if (status in _PASSING or status >= 500) and not lasting:
-            raise Passing(f"status {status}: {message}", _asked_wait_s(response.headers.get("Retry-After", "")))
+        if may_pass(status) and not lasting:
+            raise Passing(f"status {status}: {message}", asked_wait_s(response.headers.get("Retry-After", "")))
         raise Refused(status, message)
 
 
@@ -151,7 +151,7 @@ def _as_object(response: httpx.Response) -> dict[str, Any]:
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        said = _one_line(response.text)[:_EXCERPT]
+        said = one_line(response.text)[:_EXCERPT]
         raise Passing(f"status {response.status_code} with a body that is no JSON object: {said!r}")
     return body
 
@@ -161,20 +161,7 @@ def _message(response: httpx.Response) -> str:
     try:
         body = response.json()
     except (ValueError, RecursionError):
-        return _one_line(response.text)
+        return one_line(response.text)
     error = body.get("error") if isinstance(body, dict) else None
     message = error.get("message") if isinstance(error, dict) else None
-    return _one_line(message if isinstance(message, str) else json.dumps(body))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _asked_wait_s(header: str) -> float:
-    """The seconds of a Retry-After; one that holds a date, as few servers send, is left to the back-off."""
-    try:
-        wait = float(header)
-    except ValueError:
-        return 0.0
-    return wait if 0 < wait < float("inf") else 0.0  # not for nan either
+    return one_line(message if isinstance(message, str) else json.dumps(body))

@@ -94,13 +94,6 @@ def spread(values: torch.Tensor, places: torch.Tensor, trained: torch.Tensor) ->
     return values.new_zeros(trained.shape).masked_scatter(trained, values[0, places])
 
 
-def _add(grown: Tree, token: int, parent: int, depth: int, label: int) -> None:
-    grown.ids.append(token)
-    grown.parents.append(parent)
-    grown.depths.append(depth)
-    grown.labels.append(label)
-
-
 def score(
     model: Any,
     backbone: torch.nn.Module,
@@ -128,3 +121,10 @@ def score(
     finally:
         hook.remove()
     return tuple(spread(found, nodes["places"], trained) for found in (outputs.log_probs, outputs.entropy, *values))
+
+
+def _add(grown: Tree, token: int, parent: int, depth: int, label: int) -> None:
+    grown.ids.append(token)
+    grown.parents.append(parent)
+    grown.depths.append(depth)
+    grown.labels.append(label)

@@ -5,7 +5,6 @@ import torch
 from trl import GRPOConfig, GRPOTrainer
 
 from amemgym_train.config.credit import CreditConfig
-from amemgym_train.config.policy import LoraConfig
 from amemgym_train.config.training import GRPOSettings, TrainingConfig
 from amemgym_train.credit.batch import Credited
 from amemgym_train.credit.rows import deal, merged
@@ -13,21 +12,8 @@ from amemgym_train.errors import UserError
 from amemgym_train.rollout.records import Row, Turn
 from amemgym_train.training.batch import collate
 from amemgym_train.training.grpo import EpisodeGRPO, arguments_of, token_means
-from amemgym_train.training.lora import new_adapter
 
 SETTINGS = TrainingConfig(method="grpo", batch_size=2, learning_rate=1e-3)
-
-
-@pytest.fixture
-def model(llama):
-    """With an adapter whose every weight has a gradient: a fresh one is zero on one side."""
-    adapted = new_adapter(llama, LoraConfig(r=4, alpha=8), 0)
-    drawn = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for name, weight in adapted.named_parameters():
-            if "lora_B" in name:
-                weight.copy_(0.05 * torch.randn(weight.shape, generator=drawn))
-    return adapted
 
 
 @pytest.fixture

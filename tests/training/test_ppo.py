@@ -7,7 +7,6 @@ import torch
 
 from amemgym_train.config.credit import CreditConfig
 from amemgym_train.config.on_policy import PPOSettings
-from amemgym_train.config.policy import LoraConfig
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.credit.batch import Credited
 from amemgym_train.credit.rows import PADDING, deal, merged
@@ -16,22 +15,9 @@ from amemgym_train.errors import UserError
 from amemgym_train.training import ppo
 from amemgym_train.training.critic import HeadState, attach, save_head
 from amemgym_train.training.grpo import arguments_of, micro_batches, sequence
-from amemgym_train.training.lora import new_adapter
 from amemgym_train.training.ppo import NOTHING, EpisodePPO
 
 ONCE = {"epochs": 1, "minibatches": 1}
-
-
-@pytest.fixture
-def model(llama):
-    """With an adapter whose every weight has a gradient: a fresh one is zero on one side."""
-    adapted = new_adapter(llama, LoraConfig(r=4, alpha=8), 0)
-    drawn = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for name, weight in adapted.named_parameters():
-            if "lora_B" in name:
-                weight.copy_(0.05 * torch.randn(weight.shape, generator=drawn))
-    return adapted
 
 
 @pytest.fixture

@@ -59,3 +59,21 @@ def found(items, item, validated):
         return problems
 
     return run
+
+
+@pytest.fixture
+def session():
+    """(field, session) of the first session of a period that tells something, or that does not."""
+
+    def first(item, telling, p=2):
+        sessions = item["periods"][p]["sessions"]
+        s = next(i for i, s in enumerate(sessions) if bool(s["exposed_states"]) == telling)
+        return f"periods[{p}].sessions[{s}]", sessions[s]
+
+    return first
+
+
+@pytest.fixture
+def another():
+    """A value of a state that is none of the given ones."""
+    return lambda item, name, *values: next(value for value in item["state_schema"][name] if value not in values)

@@ -15,17 +15,6 @@ def golden_periods(item, choice, q=0):
     return {p for p in range(len(item["periods"])) if golden(item, p, q) == choice}
 
 
-def session(item, telling, p=P):
-    """(field, session) of the first session of the period that tells something, or that does not."""
-    sessions = item["periods"][p]["sessions"]
-    s = next(i for i, s in enumerate(sessions) if bool(s["exposed_states"]) == telling)
-    return f"periods[{p}].sessions[{s}]", sessions[s]
-
-
-def another(item, name, *values):
-    return next(value for value in item["state_schema"][name] if value not in values)
-
-
 def test_a_missing_golden_choice(item, found):
     c = golden(item, P)
     periods = golden_periods(item, c)
@@ -85,7 +74,7 @@ def test_a_question_about_something_unknown(item, found):
     assert "got 'shoe size', expected an info type of state_schema" in problem
 
 
-def test_an_update_that_the_states_do_not_say(item, found):
+def test_an_update_that_the_states_do_not_say(item, found, another):
     name, update = next(iter(item["periods"][P]["updates"].items()))
     update["old"] = another(item, name, update["old"], update["new"])
     field = f"periods[{P}].updates.{name}"
@@ -184,7 +173,7 @@ def test_a_language_that_there_is_not(item, found):
     assert problems[None, "generator.language"].startswith("language is 'xx', expected one of en, zh")
 
 
-def test_messages_before_anything_was_played(item, found):
+def test_messages_before_anything_was_played(item, found, session):
     path, told = session(item, telling=True)
     told["messages"] = [{"role": "user", "content": "secret"}]
     assert set(problems := found()) == {(P, f"{path}.messages")}
@@ -204,7 +193,7 @@ def test_a_writer_that_is_none_of_ours(item, found, mark):
     assert found() == {(None, "generator.writer"): f"got {writer!r}, expected one of templates, llm"}
 
 
-def test_an_item_without_a_mark_lacks_what_only_our_writers_promise(items, item, validated):
+def test_an_item_without_a_mark_lacks_what_only_our_writers_promise(items, item, validated, session):
     del item["generator"]
     _, told = session(item, telling=True)
     told["query"] = "Some words."

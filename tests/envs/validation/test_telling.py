@@ -10,18 +10,7 @@ VARIABLES = {variable.name: variable for variable in PACK.variables}
 P = 2  # the period that most tests spoil
 
 
-def session(item, telling, p=P):
-    """(field, session) of the first session of the period that tells something, or that does not."""
-    sessions = item["periods"][p]["sessions"]
-    s = next(i for i, s in enumerate(sessions) if bool(s["exposed_states"]) == telling)
-    return f"periods[{p}].sessions[{s}]", sessions[s]
-
-
-def another(item, name, *values):
-    return next(value for value in item["state_schema"][name] if value not in values)
-
-
-def test_a_change_that_is_told_nowhere(item, found):
+def test_a_change_that_is_told_nowhere(item, found, session):
     _, told = session(item, telling=True)
     [(name, value)] = told["exposed_states"].items()
     item["periods"][P]["sessions"].remove(told)
@@ -30,7 +19,7 @@ def test_a_change_that_is_told_nowhere(item, found):
     assert problems[P, field] == f"the change of {name!r} to {value!r} is told in no session"
 
 
-def test_a_change_that_is_told_in_another_period(item, found):
+def test_a_change_that_is_told_in_another_period(item, found, session):
     _, told = session(item, telling=True)
     [(name, value)] = told["exposed_states"].items()
     path, host = session(item, telling=True, p=P + 1)
@@ -41,7 +30,7 @@ def test_a_change_that_is_told_in_another_period(item, found):
     assert f"{name!r}: {value!r}" in problems[P + 1, f"{path}.query"]
 
 
-def test_an_exposure_with_a_wrong_value(item, found):
+def test_an_exposure_with_a_wrong_value(item, found, session, another):
     path, told = session(item, telling=True)
     [(name, value)] = told["exposed_states"].items()
     told["exposed_states"][name] = wrong = another(item, name, value)
@@ -50,7 +39,7 @@ def test_an_exposure_with_a_wrong_value(item, found):
 
 
 @pytest.mark.parametrize("kind", ["direct", "indirect", "event"])
-def test_an_opening_that_tells_another_value(item, found, kind):
+def test_an_opening_that_tells_another_value(item, found, kind, session, another):
     path, told = session(item, telling=True)
     [(name, value)] = told["exposed_states"].items()
     wrong = another(item, name, value)
@@ -60,21 +49,21 @@ def test_an_opening_that_tells_another_value(item, found, kind):
     assert problems[P, f"{path}.query"] == f"got { ({name: wrong})!r}, expected { ({name: value})!r}, the exposed states"
 
 
-def test_an_opening_that_tells_nothing(item, found):
+def test_an_opening_that_tells_nothing(item, found, session):
     path, told = session(item, telling=True)
     told["query"] = PACK.news_openers[0]
     assert set(problems := found()) == {(P, f"{path}.query")}
     assert problems[P, f"{path}.query"].startswith("got {}, expected")
 
 
-def test_an_opening_that_cannot_be_read_back(item, found):
+def test_an_opening_that_cannot_be_read_back(item, found, session):
     path, told = session(item, telling=True)
     told["query"] += " Those were the words of a stranger."
     assert set(problems := found()) == {(P, f"{path}.query")}
     assert "cannot be read back: no phrase of the language pack starts with 'Those were" in problems[P, f"{path}.query"]
 
 
-def test_an_off_topic_message_that_names_a_value(item, found):
+def test_an_off_topic_message_that_names_a_value(item, found, session):
     path, spoilt = session(item, telling=True)
     value = item["state_schema"][next(iter(item["state_schema"]))][0]
     spoilt["off_topic"][0] = f"What do you know about {value}?"
@@ -83,7 +72,7 @@ def test_an_off_topic_message_that_names_a_value(item, found):
     assert f"an off-topic text mentions {value!r}, a value of the schema" in problems[P, f"{path}.off_topic[0]"]
 
 
-def test_an_off_topic_session_that_names_a_value(item, found):
+def test_an_off_topic_session_that_names_a_value(item, found, session):
     path, spoilt = session(item, telling=False)
     value = item["state_schema"][next(iter(item["state_schema"]))][0]
     spoilt["query"] = f"What do you know about {value}?"
@@ -92,7 +81,7 @@ def test_an_off_topic_session_that_names_a_value(item, found):
 
 
 @pytest.mark.parametrize("where", ["off_topic", "query"])
-def test_an_off_topic_text_that_tells_a_value_without_naming_it(item, found, where):
+def test_an_off_topic_text_that_tells_a_value_without_naming_it(item, found, where, session):
     path, spoilt = session(item, telling=False)
     name, values = next(iter(item["state_schema"].items()))
     said = VARIABLES[name].implies[values[0]]["event"][0]
@@ -121,7 +110,7 @@ def test_a_schema_that_leaves_no_follow_up(items, item, validated, monkeypatch):
 @pytest.mark.parametrize("text", ["", " ", "Hi, nice to meet you.", PACK.corrections[0], PACK.openers[0], "Any words of my own."])
 @pytest.mark.parametrize("writer", ["templates", "llm"])
 @pytest.mark.parametrize("where", ["query", "off_topic"])
-def test_an_off_topic_text_that_is_none_of_the_pack(item, found, writer, where, text):
+def test_an_off_topic_text_that_is_none_of_the_pack(item, found, writer, where, text, session):
     item["generator"]["writer"] = writer
     path, spoilt = session(item, telling=where == "off_topic")
     field = f"{path}.query" if where == "query" else f"{path}.off_topic[0]"
@@ -130,7 +119,7 @@ def test_an_off_topic_text_that_is_none_of_the_pack(item, found, writer, where, 
     assert "expected off-topic phrases of the language pack" in problems[P, field] or "cannot be read back" in problems[P, field]
 
 
-def test_an_opening_without_an_opener(item, found):
+def test_an_opening_without_an_opener(item, found, session):
     path, told = session(item, telling=True)
     opener = next(text for text in (*PACK.openers, *PACK.news_openers) if told["query"].startswith(text))
     told["query"] = told["query"].removeprefix(opener).strip()
@@ -139,7 +128,7 @@ def test_an_opening_without_an_opener(item, found):
 
 
 @pytest.mark.parametrize("writer", ["llm", None])
-def test_an_opening_that_is_empty_whoever_wrote_it(item, found, writer):
+def test_an_opening_that_is_empty_whoever_wrote_it(item, found, writer, session):
     path, told = session(item, telling=True)
     told["query"] = " "
     if writer:

@@ -2,21 +2,19 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from amemgym_envs.amemgym.errors import ScenarioError
+from amemgym_envs.amemgym.llm.transport import asked_wait_s, may_pass, one_line
 
 if TYPE_CHECKING:
     import httpx
 
 Messages = Sequence[Mapping[str, str]]
-_PASSING = (408, 409, 429)  # with every 5xx: statuses that another try may not meet again
 _LONGEST_BACKOFF_S = 60.0
 _LONGEST_WAIT_S = 600.0  # a server that asks for more is not waited for: the user is told and starts again later
 _EXCERPT = 300  # characters of a reply's body that a message quotes
@@ -146,8 +144,8 @@ class Endpoint:
             reply = _read(response)
             return reply or _Passing(f"status 200 with a body that is no chat completion: {self._excerpt(response)}")
         problem = f"status {response.status_code}: {self._excerpt(response)}"
-        if response.status_code in _PASSING or response.status_code >= 500:
-            return _Passing(problem, _asked_wait_s(response.headers.get("Retry-After", "")))
+        if may_pass(response.status_code):
+            return _Passing(problem, asked_wait_s(response.headers.get("Retry-After", "")))
         cure = _CURES.get(response.status_code, "check the base url and what the server's documentation says of this status")
         raise EndpointError(f"{self._address}: {problem}; {cure.format(variable=self.api_key_env, model=self.model)}")
 
@@ -162,7 +160,7 @@ class Endpoint:
 
     def _excerpt(self, response: "httpx.Response") -> str:
         """The body's beginning on one line; some servers echo the key."""
-        text = " ".join(response.text.split())
+        text = one_line(response.text)
         if key := self._key():
             text = text.replace(key, "***")
         return text[:_EXCERPT] or "(empty body)"
@@ -185,18 +183,6 @@ def _check_url(url: str) -> None:
         usable = False
     if not usable:
         raise EndpointError(f"endpoint setting base_url: got {url!r}, expected {expected}")
-
-
-def _asked_wait_s(header: str) -> float:
-    """Retry-After holds seconds or a date; anything else asks for nothing."""
-    try:
-        wait = float(header)
-    except ValueError:
-        try:
-            wait = parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return 0.0
-    return max(wait, 0.0) if wait < float("inf") else 0.0  # not for nan either
 
 
 def _read(response: "httpx.Response") -> Reply | None:
