@@ -45,6 +45,7 @@ def main() -> None:
     from amemgym_train.training.grpo import EpisodeGRPO
 
     local.decode = timed("generation", local.decode)
+    local.encode_all = timed("chat template and tokenizer, in the rollout", local.encode_all)
     EpisodeGRPO._compute_loss = timed("forward", EpisodeGRPO._compute_loss)
     Accelerator.backward = timed("backward", Accelerator.backward)
     AdamW.step = timed("optimiser", AdamW.step)
@@ -58,6 +59,8 @@ def main() -> None:
     for name, spent in SPENT.most_common():
         print(f"{name:45} {spent:7.1f} s  {spent / seconds:6.1%}")
     print(f"{'outside generation, forward, backward, optimiser':45} {seconds - inside:7.1f} s  {1 - inside / seconds:6.1%}")
+    episodes = arguments.steps * recipe.scenarios.train.num_users * recipe.rollout.group_size
+    print(f"that is {1000 * (seconds - inside) / episodes:.1f} ms an episode")
 
 
 if __name__ == "__main__":
