@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 class OnPolicySettings(Section):
     """A step plays its own episodes (scenarios.train.num_users x rollout.group_size) with the weights as they are by then.
 
-    ``epsilon``, ``epsilon_high`` (None: the same): how far a token's probability may move down and up in a step's updates before
-    it stops to count. ``max_logprob_gap``: mean difference in log-probability per token between the sampler and the trainer above
-    which the run stops. ``save_steps``: steps between checkpoints (0: none). ``share_prefixes``: what rows of a micro-batch begin
-    with is computed once (``training.prefix``), where the model's attention allows it.
+    It goes ``epochs`` times over their calls, in ``minibatches`` updates each. ``epsilon``, ``epsilon_high`` (None: the same):
+    how far a token's probability may move down and up in a step's updates before it stops to count. ``max_logprob_gap``: mean
+    difference in log-probability per token between the sampler and the trainer above which the run stops. ``save_steps``: steps
+    between checkpoints (0: none). ``share_prefixes``: what rows of a micro-batch begin with is computed once
+    (``training.prefix``), where the model's attention allows it.
     """
 
     steps: int = Field(8, ge=1)
+    epochs: int = Field(1, ge=1)
+    minibatches: int = Field(1, ge=1)
     epsilon: float = Field(0.2, gt=0)
     epsilon_high: float | None = Field(None, gt=0)
     max_logprob_gap: float = Field(0.1, gt=0)
@@ -36,20 +39,18 @@ class OnPolicySettings(Section):
 
 
 class GRPOSettings(OnPolicySettings):
-    """``grpo``: a step updates once.
+    """``grpo``: a step updates once, unless ``epochs`` or ``minibatches`` say otherwise.
 
     ``surrogate``: clip (PPO's, with ``epsilon`` and ``epsilon_high``) or cispo; ``beta``: weight of the KL term towards the model
     without its adapter.
     """
 
-    epochs: ClassVar[int] = 1
-    minibatches: ClassVar[int] = 1
     surrogate: Literal["clip", "cispo"] = "clip"
     beta: float = Field(0.0, ge=0)
 
 
 class PPOSettings(OnPolicySettings):
-    """``ppo``: a critic says what a call is worth; a step goes ``epochs`` times over its calls, in ``minibatches`` updates each.
+    """``ppo``: a critic says what a call is worth.
 
     ``gamma_turn``, ``lambda_turn``: discount and trace of advantages over the turns of an episode (``credit.gae``). With 1 a call
     is paid for all that follows it, as credit.scheme outcome needs; with 0 for itself alone, and operation, which pays a call for

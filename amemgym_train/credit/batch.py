@@ -9,8 +9,9 @@ from amemgym_train.credit import advantages as estimators
 from amemgym_train.credit.advantages import Signal, advantages
 from amemgym_train.credit.gae import per_turn
 from amemgym_train.credit.rewards import Rewards, rewarded
-from amemgym_train.credit.rows import deal, merged, rows_of, without_zeros
+from amemgym_train.credit.rows import merged, rows_of, without_zeros
 from amemgym_train.credit.scored import Call, calls_of, rows_with
+from amemgym_train.credit.updates import dealt
 from amemgym_train.diagnosis.operations import OUTCOMES, Diagnosis, diagnose, shares
 from amemgym_train.rollout.records import Episode, Row, Turn
 
@@ -20,7 +21,7 @@ Drifted = Callable[[Sequence[Turn]], int]  # how many calls' tokens would change
 
 @dataclass
 class Credited:
-    """``batches``: this process's micro-batches, those of nothing but padding first.
+    """``batches``: this process's micro-batches of all updates, in their order.
 
     ``tokens``: trained tokens of all processes. Weights of an episode sum to 1; times ``scale`` their sum over all processes is
     ``tokens``, so that a token weighs 1 on average and means over tokens come out as means.
@@ -41,9 +42,14 @@ def credited(
     batches: int,
     longest: int,
     keep_zeros: bool,
+    epochs: int = 1,
+    parts: int = 1,
+    seed: str = "",
     drifted: Drifted = lambda turns: 0,
 ) -> Credited:
     """This process's ``episodes``, rewarded and compared with those of all, as ``batches`` micro-batches of ``per_batch`` rows.
+
+    So many for each of ``epochs`` x ``parts`` updates; ``seed`` says which rows meet in a part (``credit.updates``).
 
     Unscorable episodes take no part. ``longest``: most tokens of a completion, for Dr. GRPO's weights. ``keep_zeros``: rows
     without an advantage stay (a KL term acts on them, too). ``drifted`` counts for the figures only: rows hold the tokens drawn.
@@ -57,13 +63,12 @@ def credited(
     rows: list[Row] = []
     joined = 0
     for episode in played:
-        own = {index: by_call[episode.id, episode.turns[index].slot] for index in rewards[episode.id]}
-        single = rows_of(episode, rewards[episode.id], own, config, longest)
+        earned = {index: by_call[episode.id, episode.turns[index].slot] for index in rewards[episode.id]}
+        single = rows_of(episode, rewards[episode.id], earned, config, longest)
         rows += (whole := merged(single))
         joined += len(single) - len(whole)
     kept = rows if keep_zeros else without_zeros(rows)
-    (dealt,) = deal(kept, 1, per_batch, batches)
-    dealt.sort(key=lambda batch: sum(map(learned, batch)) > 0)  # stable: what is only padding comes first
+    own = dealt(kept, gather=gather, seed=seed, epochs=epochs, parts=parts, per_batch=per_batch, batches=batches)
     total = _total(
         {
             "tokens": sum(map(learned, kept)),
@@ -77,7 +82,7 @@ def credited(
     trained_on = len({signal.episode for signal in signals if signal.value is not None})
     figures = estimators.figures(signals, values) | _shown(total)
     scale = total["tokens"] / trained_on if trained_on else 0.0
-    return Credited(dealt, total["tokens"], scale, figures)
+    return Credited(own, total["tokens"], scale, figures)
 
 
 def called(

@@ -1,7 +1,6 @@
 """From rewards and a critic's values to what PPO trains on: rows with advantages for the policy and returns for the critic."""
 
 import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -118,36 +117,6 @@ def whiten(calls: Sequence[Call], moments: tuple[float, float]) -> None:
     """Advantages to mean 0 and deviation 1, by the moments of all of a step's tokens."""
     for row in rows_with(calls):
         row.advantage = [whitened(a, moments) if learned else 0.0 for a, learned in zip(row.advantage, row.mask, strict=True)]
-
-
-def starts_of(counts: Sequence[tuple[str, int]], seed: str) -> dict[str, int]:
-    """Where each episode's rows begin when the rows of all processes, an episode's together, are counted through in random order.
-
-    ``counts``: (episode, its rows) of all processes. The same whichever process holds which episode.
-    """
-    order = sorted(counts)
-    random.Random(seed).shuffle(order)
-    starts, total = {}, 0
-    for episode, rows in order:
-        starts[episode] = total
-        total += rows
-    return starts
-
-
-def minibatches(rows: Sequence[Scored], starts: dict[str, int], parts: int, seed: str) -> list[list[Scored]]:
-    """``rows`` in ``parts`` of about one size, each with as much of every episode; ``starts``: those of ``starts_of``.
-
-    An episode has at most ceil(rows / ``parts``) of its rows in one part.
-    """
-    episodes: dict[str, list[Scored]] = {}
-    for row in rows:
-        episodes.setdefault(row.episode, []).append(row)
-    result: list[list[Scored]] = [[] for _ in range(parts)]
-    for episode, own in episodes.items():
-        shuffled = random.Random(f"{seed}/{episode}").sample(own, len(own))
-        for place, row in enumerate(shuffled, starts[episode]):
-            result[place % parts].append(row)
-    return result
 
 
 def _turn_level(call: Call, advantage: float) -> None:

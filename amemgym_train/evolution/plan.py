@@ -47,7 +47,7 @@ def plan(recipe: Recipe) -> dict[str, Any]:
 
 def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
     """Of one step; ``rows`` of the process that plays the most episodes, and its ``micro_batches`` in each of the ``updates``."""
-    from amemgym_train.training.grpo import micro_batches
+    from amemgym_train.training.arguments import micro_batches
 
     settings, calls = recipe.training.on_policy, trained_calls(recipe, scenarios, recipe.credit.operations)
     episodes = len(scenarios) * recipe.rollout.group_size

@@ -2,13 +2,12 @@
 
 TRL's trainer generates one completion per prompt and scores it. Here a generation batch is a batch of episodes of many calls;
 ``_prepare_inputs`` plays it, gives every call its own reward and baseline, and hands TRL's loss advantages and weights per
-token. One optimiser step follows each batch, so a longer episode takes no more steps.
+token. The recipe says how many optimiser steps follow each batch (one unless told otherwise), so a longer episode takes no more.
 
 loss = 1/E * sum over episodes, calls and tokens of weight * surrogate: the weights of an episode sum to 1 (``credit.rows``), E is
 the number of episodes with a signal on all processes.
 """
 
-import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,15 +18,7 @@ import torch
 from accelerate.utils import gather_object
 from datasets import Dataset
 from torch.utils.data import DataLoader
-from transformers import (
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    PrinterCallback,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from trl import GRPOConfig, GRPOTrainer
 from trl.models.utils import unwrap_model_for_generation
@@ -42,9 +33,11 @@ from amemgym_train.policy.server import ServerPolicy
 from amemgym_train.rollout.records import Episode, Row, Turn
 from amemgym_train.rollout.runner import check_unscorable
 from amemgym_train.training import prefix
+from amemgym_train.training.arguments import arguments_of, micro_batches
 from amemgym_train.training.batch import Tensors, collate
+from amemgym_train.training.checkpoints import Whole, last_checkpoint
 from amemgym_train.training.lora import save_adapter, whole_weights
-from amemgym_train.training.shards import placement, shard_on_cpu, unsharded
+from amemgym_train.training.shards import shard_on_cpu, unsharded
 
 Rollout = Callable[[Policy, int], list[Episode]]  # (policy, optimiser step) -> this process's episodes
 
@@ -78,6 +71,7 @@ class EpisodeGRPO(GRPOTrainer):
         self._inputs: Tensors = {}
         self._logps: torch.Tensor | None = None
         self._parts: list[tuple[float, dict[str, float]]] = []  # of a step: each micro-batch's weight and figures
+        self._compared: list[Tensors] = []  # of a step's first update: the trainer's log-probabilities and the sampler's
         self.remove_callback(PrinterCallback)  # its log goes to a file
         self.add_callback(Whole(self.accelerator.wait_for_everyone))
 
@@ -97,6 +91,8 @@ class EpisodeGRPO(GRPOTrainer):
         inputs = self._tensors(self._rows(place), self.batch.scale)
         inputs["num_items_in_batch"] = torch.tensor(self.batch.tokens, device=self.accelerator.device)
         inputs["place"] = place
+        if self.settings.updates > 1:  # else the policy that played is the one that is updated, up to rounding
+            inputs.setdefault("old_per_token_logps", inputs["sampled_logps"])
         if self.beta and "ref_per_token_logps" not in inputs:
             inputs["ref_per_token_logps"] = self._reference(inputs)
         return inputs
@@ -118,14 +114,23 @@ class EpisodeGRPO(GRPOTrainer):
             self._episodes(step),
             self.credit,
             gather=gather_object,
-            per_batch=self.args.per_device_train_batch_size,
-            batches=self.args.steps_per_generation,
             longest=self.args.max_completion_length,
             keep_zeros=self.beta > 0,
             drifted=self._drifted,
+            **self._cut(step),
         )
         self._note(batch.figures)
         return batch
+
+    def _cut(self, step: int) -> dict[str, Any]:
+        """How a step's rows come into its updates."""
+        return {
+            "seed": f"{self.args.seed}/{step}",
+            "epochs": self.settings.epochs,
+            "parts": self.settings.minibatches,
+            "per_batch": self.args.per_device_train_batch_size,
+            "batches": self.args.gradient_accumulation_steps,
+        }
 
     def _episodes(self, step: int) -> list[Episode]:
         """A step's episodes, played with the weights as they are now."""
@@ -210,28 +215,34 @@ class EpisodeGRPO(GRPOTrainer):
             del self._metrics["train"][name][counts.get(name, 0) :]
         weight = self.accelerator.gather(inputs["tool_mask"].sum()[None]).sum().item()
         self._parts.append((weight, {name: values[0] for name, values in new.items() if values}))
+        if inputs["place"] < self.args.gradient_accumulation_steps:
+            self._before_update(inputs)
         if inputs["place"] == self.passes - 1:
-            self._note(token_means(self._parts))
+            self._note(token_means(self._parts) | self._ended())
             self._parts = []
-            self._finish(inputs)
         return loss
 
     def _loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
         return super()._compute_loss(model, inputs)
 
-    def _finish(self, inputs: Tensors) -> None:
-        """After a step's last forward pass, which had the weights that played: they have not been updated yet."""
-        self._check_sampler(inputs)
+    def _before_update(self, inputs: Tensors) -> None:
+        """After a forward pass of a step's first update: it had the weights that played."""
+        self._compared.append({"logps": self._logps} | {name: inputs[name] for name in ("sampled_logps", "trained")})
+        if inputs["place"] == self.args.gradient_accumulation_steps - 1:
+            self._check_sampler(*self._compared)
+            self._compared = []
+
+    def _ended(self) -> dict[str, float]:
+        """Figures of a step that are known at its end."""
+        return {}
 
     def _check_sampler(self, *micro_batches: Tensors) -> None:
         """UserError when the sampler's log-probabilities are not those of the weights that are trained.
 
         Both had the same weights. A gap means that the sampler used another adapter, another precision or another chat template
-        than the trainer. ``logps`` of a micro-batch are the trainer's (default: those of the last forward pass).
+        than the trainer. ``logps`` of a micro-batch are the trainer's.
         """
-        gaps = [
-            (inputs.get("logps", self._logps) - inputs["sampled_logps"]).abs()[inputs["trained"]] for inputs in micro_batches
-        ]
+        gaps = [(inputs["logps"] - inputs["sampled_logps"]).abs()[inputs["trained"]] for inputs in micro_batches]
         gap = torch.cat(gaps)
         local = torch.stack([gap.sum(), gap.new_tensor(gap.numel()), gap.max() if gap.numel() else gap.new_zeros(())])
         sums = self.accelerator.gather(local[None])
@@ -286,52 +297,6 @@ def train_grpo(
     }
 
 
-def micro_batches(rows_per_process: int, batch_size: int, minibatches: int = 1) -> int:
-    """How many forward passes of ``batch_size`` rows each process makes for one of ``minibatches`` optimiser steps."""
-    batches = math.ceil(rows_per_process / batch_size)
-    return batches + batches * batch_size * minibatches % 2  # TRL wants pairs of completions in a generation batch
-
-
-def arguments_of(
-    training: TrainingConfig, folder: Path, seed: int, batches: int, longest: int, temperature: float, on_cpu: bool
-) -> GRPOConfig:
-    """TRL's own settings for ``training``; raises ValueError where they contradict each other. Writes nothing."""
-    settings = training.on_policy
-    return GRPOConfig(
-        output_dir=str(folder),
-        max_steps=settings.steps * settings.updates,
-        per_device_train_batch_size=training.batch_size,
-        gradient_accumulation_steps=batches,
-        steps_per_generation=batches * settings.minibatches,
-        num_iterations=settings.epochs,
-        num_generations=2,
-        max_completion_length=longest,
-        learning_rate=training.learning_rate,
-        lr_scheduler_type=training.scheduler,
-        warmup_steps=round(training.warmup_ratio * settings.steps * settings.updates),
-        max_grad_norm=training.max_grad_norm,
-        weight_decay=0.0,
-        activation_checkpointing=training.gradient_checkpointing,
-        temperature=temperature,
-        epsilon=settings.epsilon,
-        epsilon_high=settings.epsilon_high,
-        loss_type={"clip": "dapo", "cispo": "cispo"}[settings.surrogate],  # both sum over tokens: the weights do the averaging
-        beta=0.0,
-        logging_steps=settings.updates,
-        save_strategy="steps" if settings.save_steps else "no",
-        save_steps=(settings.save_steps or 1) * settings.updates,
-        save_total_limit=2,  # the one before stays until the new one is whole
-        report_to=[],
-        seed=seed,
-        data_seed=seed,
-        bf16=False,
-        disable_tqdm=True,
-        # values leave the forward beside its output, where DDP would not look for what was used (a step uses every weight)
-        ddp_find_unused_parameters=False if training.method == "ppo" else None,
-        **placement(on_cpu),
-    )
-
-
 def token_means(parts: Sequence[tuple[float, dict[str, float]]]) -> dict[str, float]:
     """Figures of micro-batches as those of their step: means weighted by tokens, and the extremes of extremes.
 
@@ -359,26 +324,6 @@ def _outcomes(episodes: Sequence[Episode]) -> list[Episode]:
     """The episodes of all processes, without their turns: enough to say how many could not be played."""
     bare = [Episode(e.environment, e.task, e.seed, e.group, error=e.error) for e in episodes]
     return gather_object(bare)
-
-
-class Whole(TrainerCallback):
-    """Marks a checkpoint once every process has written its part: a kill in the middle leaves one without the mark."""
-
-    NAME = "whole"
-
-    def __init__(self, wait: Callable[[], None]) -> None:
-        self.wait = wait
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.wait()
-        if state.is_world_process_zero:
-            (Path(args.output_dir) / f"checkpoint-{state.global_step}" / self.NAME).touch()
-
-
-def last_checkpoint(folder: Path) -> str | None:
-    """The last one in ``folder`` that is whole."""
-    found = [path for path in folder.glob("checkpoint-*") if (path / Whole.NAME).is_file()]
-    return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
 
 
 def _first(items: list[Any]) -> Any:

@@ -22,12 +22,14 @@ from amemgym_train.config.training import TrainingConfig
 from amemgym_train.credit.batch import Credited, called
 from amemgym_train.credit.gae import moments
 from amemgym_train.credit.rows import PADDING, deal
-from amemgym_train.credit.scored import Call, Scored, estimate, judged, minibatches, rows_with, starts_of, weighed, whiten
+from amemgym_train.credit.scored import Call, Scored, estimate, judged, rows_with, weighed, whiten
+from amemgym_train.credit.updates import dealt
 from amemgym_train.rollout.records import Row
 from amemgym_train.training import prefix
 from amemgym_train.training.batch import Tensors
+from amemgym_train.training.checkpoints import last_checkpoint
 from amemgym_train.training.critic import FILE, attach, heard, load_head, save_head
-from amemgym_train.training.grpo import EpisodeGRPO, Rollout, last_checkpoint, sequence, train_grpo
+from amemgym_train.training.grpo import EpisodeGRPO, Rollout, sequence, train_grpo
 from amemgym_train.training.lora import whole_weights
 
 NOTHING = Scored(**vars(PADDING))
@@ -74,7 +76,7 @@ class EpisodePPO(EpisodeGRPO):
 
     def _play(self, step: int) -> Credited:
         """A step's episodes as rows with advantages and returns, in the order of the updates."""
-        settings, name = self.settings, f"{self.args.seed}/{step}"
+        settings = self.settings
         self.stopped, self.beta = False, self._beta()
         longest = self.args.max_completion_length
         episodes, batch = called(
@@ -91,12 +93,7 @@ class EpisodePPO(EpisodeGRPO):
         self._note(batch.figures | self._figures(calls))
         if settings.whiten:
             whiten(calls, moments(weighed(calls), gather_object))
-        counts = [(one[0].row.episode, len(rows_with(one))) for one in episodes]
-        everywhere = gather_object(counts)
-        for epoch in range(settings.epochs):
-            seed = f"{name}/{epoch}"
-            for part in minibatches(rows, starts_of(everywhere, seed), settings.minibatches, seed):
-                batch.batches += self._dealt(part, self.args.gradient_accumulation_steps)
+        batch.batches = [_fit(rows) for rows in dealt(rows, gather=gather_object, **self._cut(step))]
         return batch
 
     def _measure(self, episodes: list[list[Call]], kl_coef: float) -> None:
@@ -110,17 +107,14 @@ class EpisodePPO(EpisodeGRPO):
         for call in calls:
             call.row.values[call.span] = [state.mean + state.scale * value for value in call.row.values[call.span]]
 
-    def _dealt(self, rows: list[Scored], batches: int) -> list[list[Scored]]:
-        (dealt,) = deal(rows, 1, self.args.per_device_train_batch_size, batches)
-        return [[row if row is not PADDING else NOTHING for row in batch] for batch in dealt]
-
     @torch.no_grad()
     def _judge(self, rows: list[Scored]) -> None:
         """What the policy, the reference and the critic make of the tokens of ``rows`` before the first update."""
         needed = max(gather_object([math.ceil(len(rows) / self.args.per_device_train_batch_size)]))  # every process takes part
         compared: list[Tensors] = []
         self.model.eval()  # as it played
-        for batch in self._dealt(rows, max(needed, 1)):
+        (own,) = deal(rows, 1, self.args.per_device_train_batch_size, max(needed, 1))
+        for batch in map(_fit, own):
             self._inputs = inputs = self._tensors(batch, 1.0)
             inputs["logps"], *_ = self._get_per_token_logps_and_entropies(self.model, *sequence(inputs))
             found = {"old": inputs["logps"], "values": self._values}
@@ -204,9 +198,13 @@ class EpisodePPO(EpisodeGRPO):
         self.stopped = self.stopped or (limit is not None and weight > 0 and kl / weight > limit)
         self._skipped += self.stopped
 
-    def _finish(self, inputs: Tensors) -> None:
-        self._note({"updates": self.settings.updates - self._skipped, "early_stop": float(self.stopped)})
+    def _before_update(self, inputs: Tensors) -> None:
+        """Nothing: sampler and trainer have been compared when the rows were judged."""
+
+    def _ended(self) -> dict[str, float]:
+        figures = {"updates": self.settings.updates - self._skipped, "early_stop": float(self.stopped)}
         self._skipped = 0
+        return figures
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
@@ -233,6 +231,11 @@ def train_ppo(
     if known and (known / FILE).is_file():
         load_head(head, known)
     return train_grpo(model, tokenizer, rollout, credit, training, folder, seed, kind=EpisodePPO, **settings)
+
+
+def _fit(rows: list[Row]) -> list[Scored]:
+    """Padding that can be scored in the place of padding."""
+    return [row if row is not PADDING else NOTHING for row in rows]
 
 
 def _keep(row: Scored, name: str, values: list[float]) -> None:

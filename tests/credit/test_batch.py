@@ -1,7 +1,9 @@
 """A step's episodes as micro-batches: the same loss on one process and on several, and figures of all of them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
+from threading import Barrier
 
 import pytest
 
@@ -65,28 +67,41 @@ def pushes(batches):
     return {(r.episode, r.slot): sum(w * a for w, a in zip(r.weights, r.advantages, strict=True)) for r in rows}
 
 
-def test_every_batch_is_full_and_padding_comes_first(episodes):
+def test_every_batch_is_full(episodes):
     made = make(episodes)
     assert len(made.batches) == 40 and {len(batch) for batch in made.batches} == {4}
-    real = [sum(map(learned, batch)) > 0 for batch in made.batches]
-    assert real == sorted(real) and True in real and False in real
     assert made.tokens == sum(learned(row) for batch in made.batches for row in batch) == made.figures["tokens_trained"]
+
+
+def test_updates_see_the_rows_of_the_whole(episodes):
+    """Two epochs of three updates: each epoch pushes every call as one update would."""
+    whole = make(episodes)
+    several = credited(
+        episodes, CREDIT, gather=alone, per_batch=4, batches=14, longest=500, keep_zeros=False, epochs=2, parts=3, seed="0"
+    )
+    assert len(several.batches) == 2 * 3 * 14 and several.figures == whole.figures
+    for epoch in (several.batches[:42], several.batches[42:]):
+        assert pushes(epoch) == pushes(whole.batches)
 
 
 def test_processes_share_baselines_and_together_do_what_one_does(episodes):
     """Groups lie across the processes: each learns of the others' signals by gathering only."""
     parts = [episodes[0::3], episodes[1::3], episodes[2::3]]
-    seen: list[list] = []
+    turns, given = Barrier(len(parts)), {}
 
-    def record(items):
-        seen.append(list(items))
-        return items
+    def process(rank):
+        def gather(items):
+            given[rank] = list(items)
+            turns.wait()
+            found = [item for one in range(len(parts)) for item in given[one]]
+            turns.wait()
+            return found
 
-    for part in parts:
-        make(part, record)
-    signals, totals = [[entry for part in seen[k::2] for entry in part] for k in (0, 1)]
+        return make(parts[rank], gather)
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        split = list(pool.map(process, range(len(parts))))
     whole = make(episodes)
-    split = [make(part, lambda items: signals if items and hasattr(items[0], "slot") else totals) for part in parts]
     assert pushes([batch for made in split for batch in made.batches]) == pytest.approx(pushes(whole.batches))
     signal_figures = {key for key in whole.figures if key.startswith(("reward/", "zero_", "no_"))}
     for made in split:

@@ -1,8 +1,6 @@
 """Calls to rows with advantages and returns: each where the turn's tokens stand, nothing of it lost when rows are merged."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from amemgym_train.config.credit import CreditConfig
 from amemgym_train.config.on_policy import PPOSettings
@@ -14,9 +12,7 @@ from amemgym_train.credit.scored import (
     calls_of,
     estimate,
     judged,
-    minibatches,
     rows_with,
-    starts_of,
     weighed,
     whiten,
 )
@@ -150,26 +146,6 @@ def test_whitened_advantages_leave_what_is_not_learned_at_zero(level):
     assert mean == pytest.approx(0, abs=1e-9) and deviation == pytest.approx(1, abs=1e-6)
     for row in rows_with(made):
         assert all(learned or not a for a, learned in zip(row.advantage, row.mask, strict=True))
-
-
-@given(st.lists(st.integers(1, 7), min_size=1, max_size=6), st.integers(1, 4), st.integers(0, 9), st.data())
-def test_minibatches_are_the_same_whatever_process_holds_an_episode(sizes, parts, seed, data):
-    names = [(f"e{e}", f"s{i}") for e, n in enumerate(sizes) for i in range(n)]
-    rows = [Scored([1, 2], [0, 1], [0.0, 0.0], "answer", slot, episode, "g", "v") for episode, slot in names]
-    counts = [(f"e{e}", n) for e, n in enumerate(sizes)]
-    starts = starts_of(counts, f"{seed}")
-    assert starts == starts_of(counts[::-1], f"{seed}")
-    made = minibatches(rows, starts, parts, f"{seed}")
-    assert sorted((row.episode, row.slot) for part in made for row in part) == sorted((row.episode, row.slot) for row in rows)
-    assert max(map(len, made)) - min(map(len, made)) <= 1
-    for part in made:
-        for e, n in enumerate(sizes):
-            assert sum(row.episode == f"e{e}" for row in part) in (n // parts, -(-n // parts))
-    first = data.draw(st.sets(st.sampled_from(range(len(sizes)))))
-    shares = [[row for row in rows if (int(row.episode[1:]) in first) is held] for held in (True, False)]
-    apart = [minibatches(share, starts, parts, f"{seed}") for share in shares]
-    for part, one, other in zip(made, *apart, strict=True):
-        assert {(row.episode, row.slot) for row in part} == {(row.episode, row.slot) for row in one + other}
 
 
 def test_padding_can_be_scored():

@@ -10,8 +10,9 @@ from amemgym_train.credit.batch import Credited
 from amemgym_train.credit.rows import deal, merged
 from amemgym_train.errors import UserError
 from amemgym_train.rollout.records import Row, Turn
+from amemgym_train.training.arguments import arguments_of
 from amemgym_train.training.batch import collate
-from amemgym_train.training.grpo import EpisodeGRPO, arguments_of, token_means
+from amemgym_train.training.grpo import EpisodeGRPO, token_means
 
 SETTINGS = TrainingConfig(method="grpo", batch_size=2, learning_rate=1e-3)
 
@@ -56,7 +57,7 @@ def gradient(trainer, batches, episodes=3):
     """(loss, gradient) of one optimiser step on the micro-batches."""
     tokens = sum(sum(row.mask) for batch in batches for row in batch)
     trainer._play = lambda step: Credited(batches, tokens, tokens / episodes)
-    trainer._check_sampler = lambda inputs: None
+    trainer._check_sampler = lambda *inputs: None
     trainer.model.zero_grad()
     total = 0.0
     for place in range(len(batches)):
@@ -137,6 +138,20 @@ def test_what_is_no_ones_completion_is_read_and_not_learned(model, tokenizer, ro
     assert torch.equal(inputs["tool_mask"] > 0, inputs["trained"])
 
 
+def test_minibatches_each_take_the_place_of_the_whole(model, tokenizer, rows, tmp_path):
+    """While the weights stay, their mean gradient is that of one update."""
+    single = rows[:2] + rows[3:5]
+    for row in single:
+        row.logprobs = [0.0] * len(row.ids)  # whoever drew them was sure of them: below, the ratio is the probability itself
+    parts = {"grpo": GRPOSettings(minibatches=2)}
+    halves = gradient(trainer(model, tokenizer, tmp_path, settings=SETTINGS.model_copy(update=parts)), [single[:2], single[2:]])
+    twice = {"grpo": GRPOSettings(epochs=2)}
+    whole = gradient(trainer(model, tokenizer, tmp_path, settings=SETTINGS.model_copy(update=twice)), [single, single])
+    same((halves[0] / 2, halves[1] / 2), (whole[0] / 2, whole[1] / 2))
+    once = gradient(trainer(model, tokenizer, tmp_path), [single])
+    assert abs(whole[1] / 2).max() < 1e-2 * abs(once[1]).max()  # a first update alone compares with the policy as it is
+
+
 def test_figures_of_a_step_do_not_depend_on_how_its_rows_are_cut(model, tokenizer, rows, tmp_path):
     """Padding, which has no tokens to learn, does not enter them either."""
     figures = []
@@ -162,15 +177,14 @@ def test_a_sampler_with_other_weights_stops_the_run(model, tokenizer, rows, tmp_
     inputs = collate(rows, tokenizer.pad_token_id, 1.0)
     ids, mask = (torch.cat([inputs[f"prompt_{x}"], inputs[f"completion_{x}"]], 1) for x in ("ids", "mask"))
     sampled = made._get_per_token_logps_and_entropies(made.model, ids, mask, inputs["completion_ids"].size(1))[0].detach()
-    made._logps = sampled.clone()
-    inputs["sampled_logps"] = sampled
+    inputs["sampled_logps"] = inputs["logps"] = sampled
     made._check_sampler(inputs)
     assert made._metrics["train"]["sampler_gap/mean"] == [0.0]
     with torch.no_grad():
         for name, weight in made.model.named_parameters():
             if "lora_B" in name:
                 weight.mul_(-6)
-    made._get_per_token_logps_and_entropies(made.model, ids, mask, inputs["completion_ids"].size(1))
+    inputs["logps"], *_ = made._get_per_token_logps_and_entropies(made.model, ids, mask, inputs["completion_ids"].size(1))
     with pytest.raises(UserError, match="step 0: sampler and trainer differ by .* training.grpo.max_logprob_gap allows 0.1"):
         made._check_sampler(inputs)
 

@@ -13,8 +13,9 @@ from amemgym_train.credit.rows import PADDING, deal, merged
 from amemgym_train.credit.scored import Call, Scored, estimate, rows_with
 from amemgym_train.errors import UserError
 from amemgym_train.training import ppo
+from amemgym_train.training.arguments import arguments_of, micro_batches
 from amemgym_train.training.critic import HeadState, attach, save_head
-from amemgym_train.training.grpo import arguments_of, micro_batches, sequence
+from amemgym_train.training.grpo import sequence
 from amemgym_train.training.ppo import NOTHING, EpisodePPO
 
 ONCE = {"epochs": 1, "minibatches": 1}

@@ -1,0 +1,55 @@
+"""TRL's own settings for an on-policy method."""
+
+import math
+from pathlib import Path
+
+from trl import GRPOConfig
+
+from amemgym_train.config.training import TrainingConfig
+from amemgym_train.training.shards import placement
+
+
+def micro_batches(rows_per_process: int, batch_size: int, minibatches: int = 1) -> int:
+    """How many forward passes of ``batch_size`` rows each process makes for one of ``minibatches`` optimiser steps."""
+    batches = math.ceil(rows_per_process / batch_size)
+    return batches + batches * batch_size * minibatches % 2  # TRL wants pairs of completions in a generation batch
+
+
+def arguments_of(
+    training: TrainingConfig, folder: Path, seed: int, batches: int, longest: int, temperature: float, on_cpu: bool
+) -> GRPOConfig:
+    """TRL's own settings for ``training``; raises ValueError where they contradict each other. Writes nothing."""
+    settings = training.on_policy
+    return GRPOConfig(
+        output_dir=str(folder),
+        max_steps=settings.steps * settings.updates,
+        per_device_train_batch_size=training.batch_size,
+        gradient_accumulation_steps=batches,
+        steps_per_generation=batches * settings.minibatches,
+        num_iterations=settings.epochs,
+        num_generations=2,
+        max_completion_length=longest,
+        learning_rate=training.learning_rate,
+        lr_scheduler_type=training.scheduler,
+        warmup_steps=round(training.warmup_ratio * settings.steps * settings.updates),
+        max_grad_norm=training.max_grad_norm,
+        weight_decay=0.0,
+        activation_checkpointing=training.gradient_checkpointing,
+        temperature=temperature,
+        epsilon=settings.epsilon,
+        epsilon_high=settings.epsilon_high,
+        loss_type={"clip": "dapo", "cispo": "cispo"}[settings.surrogate],  # both sum over tokens: the weights do the averaging
+        beta=0.0,
+        logging_steps=settings.updates,
+        save_strategy="steps" if settings.save_steps else "no",
+        save_steps=(settings.save_steps or 1) * settings.updates,
+        save_total_limit=2,  # the one before stays until the new one is whole
+        report_to=[],
+        seed=seed,
+        data_seed=seed,
+        bf16=False,
+        disable_tqdm=True,
+        # values leave the forward beside its output, where DDP would not look for what was used (a step uses every weight)
+        ddp_find_unused_parameters=False if training.method == "ppo" else None,
+        **placement(on_cpu),
+    )
