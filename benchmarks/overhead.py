@@ -1,6 +1,7 @@
 """Where an on-policy step spends its time: the share outside generation, forward, backward and the optimiser.
 
 python benchmarks/overhead.py [--steps 3] [recipe keys such as scenarios.train.num_users=16]     # 64 episodes a step by default
+python benchmarks/overhead.py --recipe recipes/configs/smollm2_grpo_cpu.yaml --steps 1          # any recipe, with the same batch
 """
 
 import argparse
@@ -33,10 +34,11 @@ def timed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--recipe", type=Path, default=ROOT / "recipes/configs/quickstart.yaml")
     parser.add_argument("overrides", nargs="*")
     arguments = parser.parse_args()
     words = [*SETTINGS, f"training.grpo.steps={arguments.steps}", "training.grpo.save_steps=0", *arguments.overrides]
-    recipe = load_recipe(ROOT / "recipes/configs/quickstart.yaml", words)
+    recipe = load_recipe(arguments.recipe, words)
 
     from accelerate import Accelerator
     from torch.optim import AdamW
@@ -50,10 +52,11 @@ def main() -> None:
     Accelerator.backward = timed("backward", Accelerator.backward)
     AdamW.step = timed("optimiser", AdamW.step)
     EpisodeGRPO._play = timed("rollout, credit and rows, generation in it", EpisodeGRPO._play)
+    start = Path(recipe.policy.adapter) if recipe.policy.adapter else None
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "stage")
         out.mkdir()
-        seconds = train_on_policy(recipe, 1, None, recipe.seed, out)["seconds"]
+        seconds = train_on_policy(recipe, 1, start, recipe.seed, out)["seconds"]
     inside = sum(SPENT[name] for name in ("generation", "forward", "backward", "optimiser"))
     print(f"{arguments.steps} steps of {recipe.scenarios.train.num_users * recipe.rollout.group_size} episodes: {seconds:.1f} s")
     for name, spent in SPENT.most_common():

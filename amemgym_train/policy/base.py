@@ -1,6 +1,6 @@
 """What a policy is: it turns a request (messages and sampling) into a completion with token ids and logprobs."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Messages = list[dict[str, str]]
@@ -16,7 +16,7 @@ class Sampling:
     top_p: float = 1.0
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))
 
 
 @dataclass

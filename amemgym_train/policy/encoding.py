@@ -17,9 +17,12 @@ def encode(tokenizer: "PreTrainedTokenizerBase", messages: Messages) -> list[int
 
 
 def encode_all(tokenizer: "PreTrainedTokenizerBase", conversations: Sequence[Messages]) -> list[list[int]]:
-    """Prompt ids of each conversation; together they take half the time that they take one by one."""
+    """Prompt ids of each conversation: of all at once, and of equal ones (a group's first calls) once."""
+    keys = [tuple((message["role"], message["content"]) for message in messages) for messages in conversations]
+    distinct = dict(zip(keys, conversations, strict=True))
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
-    return [list(ids) for ids in tokenizer.apply_chat_template(list(conversations), **options)]
+    ids = dict(zip(distinct, tokenizer.apply_chat_template(list(distinct.values()), **options), strict=True))
+    return [list(ids[key]) for key in keys]
 
 
 def end_ids(tokenizer: "PreTrainedTokenizerBase", generation: "GenerationConfig") -> set[int]:

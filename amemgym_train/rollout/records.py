@@ -5,6 +5,8 @@ records go to parquet and back without loss (``rollout.store``).
 """
 
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import not_
 from typing import Any, Literal
 
 Operation = Literal["respond", "write", "read", "answer", "act"]
@@ -162,9 +164,9 @@ class Row:
             raise ValueError(
                 f"row {self.episode} {self.slot}: {len(values)} entries of {name} for {len(self.ids)} ids; expected one each"
             )
-        for i, (value, learned) in enumerate(zip(values, self.mask, strict=True)):
-            if value and not learned:
-                raise ValueError(f"row {self.episode} {self.slot}: {name} {value} at token {i}, where the mask is 0; expected 0")
+        if any(compress(values, map(not_, self.mask))):
+            i = next(i for i, learned in enumerate(self.mask) if not learned and values[i])
+            raise ValueError(f"row {self.episode} {self.slot}: {name} {values[i]} at token {i}, where the mask is 0; expected 0")
 
     @property
     def advantages(self) -> list[float]:

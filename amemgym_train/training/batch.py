@@ -43,8 +43,6 @@ def padded(
 ) -> torch.Tensor:
     """(B, longest), and ``least`` at least."""
     width = max(least, *(len(entries) for entries in lists))
-    full = torch.full((len(lists), width), fill, dtype=dtype)
-    for i, entries in enumerate(lists):
-        place = slice(width - len(entries), None) if left else slice(0, len(entries))
-        full[i, place] = torch.tensor(entries, dtype=dtype)
-    return full
+    fills = [[fill] * (width - len(entries)) for entries in lists]
+    whole = [[*pad, *own] if left else [*own, *pad] for own, pad in zip(lists, fills, strict=True)]
+    return torch.tensor(whole, dtype=dtype)

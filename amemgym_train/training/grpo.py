@@ -63,6 +63,7 @@ class EpisodeGRPO(GRPOTrainer):
         blank = Dataset.from_dict({"prompt": [""] * arguments.generation_batch_size})  # TRL wants one; the rollout has the tasks
         super().__init__(model, [_unused], arguments, blank, processing_class=tokenizer)
         self.rollout, self.credit, self.training, self.settings = rollout, credit, training, training.on_policy
+        self.backbone = model.get_base_model().base_model  # the model without its head
         self.beta = self._beta()  # set late: TRL would else load the adapter twice, to be its own reference
         self.max_prompts, self.max_unscorable, self.server = max_prompts, max_unscorable, server
         self.batch: Credited | None = None
@@ -174,9 +175,9 @@ class EpisodeGRPO(GRPOTrainer):
         """How many calls would be trained on other tokens than the model drew, if their text was encoded anew."""
         tokenizer = self.processing_class
         special = set(tokenizer.all_special_ids)
-        again = tokenizer([turn.text for turn in turns], add_special_tokens=False)["input_ids"] if turns else []
-        drawn = [[token for token in turn.completion_ids if token not in special] for turn in turns]
-        return sum(one != other for one, other in zip(again, drawn, strict=True))
+        texts = list({turn.text for turn in turns})
+        again = dict(zip(texts, tokenizer(texts, add_special_tokens=False)["input_ids"], strict=True)) if texts else {}
+        return sum([i for i in turn.completion_ids if i not in special] != again[turn.text] for turn in turns)
 
     @torch.no_grad()
     def _reference(self, inputs: Tensors) -> torch.Tensor:
@@ -184,12 +185,8 @@ class EpisodeGRPO(GRPOTrainer):
         with self.accelerator.unwrap_model(self.model).disable_adapter():
             if "nodes" in inputs:
                 with self.accelerator.autocast():
-                    return prefix.score(self.model, self._backbone(), inputs["nodes"], inputs["trained"])[0]
+                    return prefix.score(self.model, self.backbone, inputs["nodes"], inputs["trained"])[0]
             return super()._get_per_token_logps_and_entropies(self.model, *sequence(inputs))[0]
-
-    def _backbone(self) -> torch.nn.Module:
-        """The model without its head."""
-        return self.accelerator.unwrap_model(self.model).get_base_model().base_model
 
     def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
         result = self._scores(model, *args, **kwargs)
@@ -201,7 +198,7 @@ class EpisodeGRPO(GRPOTrainer):
         if "nodes" not in self._inputs:
             return super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
         with self.accelerator.autocast():
-            return (*prefix.score(model, self._backbone(), self._inputs["nodes"], self._inputs["trained"]), None)
+            return (*prefix.score(model, self.backbone, self._inputs["nodes"], self._inputs["trained"]), None)
 
     def _compute_loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
         self._inputs = inputs  # TRL passes on what it knows of them only

@@ -162,9 +162,9 @@ class EpisodePPO(EpisodeGRPO):
         if "nodes" in self._inputs:
             nodes, trained = self._inputs["nodes"], self._inputs["trained"]
             with self.accelerator.autocast():
-                logps, entropies, self._values = prefix.score(model, self._backbone(), nodes, trained, self.head)
+                logps, entropies, self._values = prefix.score(model, self.backbone, nodes, trained, self.head)
             return logps, entropies, None
-        with heard(self._backbone(), self.head, self._inputs["trained"].size(1)) as found:
+        with heard(self.backbone, self.head, self._inputs["trained"].size(1)) as found:
             result = super()._scores(model, *args, **kwargs)
         (self._values,) = found
         return result
