@@ -25,11 +25,11 @@ class CreditConfig(Section):
     ``credit.rewards``.
 
     ``format_penalty``: off a write that cannot be read; ``retention_penalty``: off a write for each known state that it lost.
-    ``operations``: the kinds of calls that are paid, and so trained. ``estimator``: rewards to advantages, see
-    ``credit.advantages``; ``loss``: how an episode's weight is spread over its tokens, see ``credit.rows``.
-    ``scale_by_std`` (grpo): divide by the spread of a slot, as the GRPO paper does. Off by default: it favours slots that are
-    nearly always or nearly never right (Dr. GRPO, arXiv 2503.20783), and where the calls of a slot differ by a small penalty only
-    it would blow that up to the size of right against wrong.
+    ``operations``: the kinds of calls that are paid, and so trained. ``loss``: how an episode's weight is spread over its tokens,
+    see ``credit.rows``; where a recipe does not say it, training.method dr_grpo makes it dr_grpo. ``scale_by_std`` (grpo): divide
+    by the spread of a slot, as the GRPO paper does. Off by default: it favours slots that are nearly always or nearly never right
+    (Dr. GRPO, arXiv 2503.20783), and where the calls of a slot differ by a small penalty only it would blow that up to the size
+    of right against wrong.
     """
 
     scheme: str = "operation"
@@ -37,7 +37,6 @@ class CreditConfig(Section):
     format_penalty: float = Field(0.2, ge=0)
     retention_penalty: float = Field(0.2, ge=0)
     operations: Annotated[list[Trained], Field(min_length=1)] = ["write", "read", "answer"]
-    estimator: Literal["grpo", "dr_grpo", "rloo", "reinforce_pp"] = "grpo"
     loss: Literal["grpo", "dapo", "dr_grpo"] = "grpo"
     scale_by_std: bool = False
 
@@ -58,25 +57,21 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     credit = recipe.credit
     if len(set(credit.operations)) < len(credit.operations):
         yield "credit.operations", f"{', '.join(credit.operations)} names one twice"
-    if credit.scale_by_std and credit.estimator != "grpo":
-        yield (
-            "credit.scale_by_std",
-            f"only the grpo estimator divides by a slot's spread, this is {credit.estimator}; set it to false",
-        )
     yield from _without_effect(credit)
     try:
         resolve(credit)
     except UserError as error:
         yield "credit.scheme", str(error).removeprefix("credit.scheme: ")
-    if not recipe.training.on_policy:  # rft takes no rewards
+    method = recipe.training.method
+    if credit.scale_by_std and method not in ("rft", "grpo"):
+        yield "credit.scale_by_std", f"only grpo divides by a slot's spread, training.method is {method}; set it to false"
+    if method == "rft":  # takes no rewards
         return
     if set(credit.operations) == {"write"} and recipe.agent.name == "native":
         yield "credit.operations", "the native agent never makes a write call; add read or answer, or set agent.name to awi"
-    if recipe.rollout.group_size < 2 and recipe.training.method != "ppo":  # whose baseline is a critic
-        yield (
-            "rollout.group_size",
-            f"{credit.estimator} compares the episodes of a group, and one alone has advantage 0; set it to 2 or more",
-        )
+    if recipe.rollout.group_size < 2 and method != "ppo":  # whose baseline is a critic
+        why = "pairs the replies of" if method == "dpo" else "compares"
+        yield "rollout.group_size", f"{method} {why} the episodes of a group, and one alone teaches nothing; set it to 2 or more"
 
 
 def _without_effect(credit: CreditConfig) -> Iterator[tuple[str, str]]:

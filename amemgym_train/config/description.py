@@ -38,14 +38,15 @@ def _training(recipe: Recipe) -> str:
             f"{credit.scheme}, {training.batch_size} rows per process and forward pass."
         )
     per_step = training.batch_size * training.gradient_accumulation
+    operations, rows = (credit.operations, "pairs") if training.method == "dpo" else (training.operations, "rows")
     sentence = (
-        f"{training.method} then trains {counted(training.epochs, 'epoch')} on {' + '.join(training.operations)} calls, "
-        f"{training.batch_size} x {training.gradient_accumulation} = {per_step} rows per step and process"
+        f"{training.method} then trains {counted(training.epochs, 'epoch')} on {rows} of {' + '.join(operations)} calls, "
+        f"{training.batch_size} x {training.gradient_accumulation} = {per_step} {rows} per step and process"
     )
     if training.max_rows is None:
         return f"{sentence}."
     steps = -(-training.max_rows // per_step) * training.epochs
-    return f"{sentence}; at most {training.max_rows} rows, so at most {counted(steps, 'step')}."
+    return f"{sentence}; at most {training.max_rows} {rows}, so at most {counted(steps, 'step')}."
 
 
 def _users(scenarios: ScenarioConfig) -> str:

@@ -39,7 +39,7 @@ class OnPolicySettings(Section):
 
 
 class GRPOSettings(OnPolicySettings):
-    """``grpo``: a step updates once, unless ``epochs`` or ``minibatches`` say otherwise.
+    """``grpo``, ``dr_grpo``, ``rloo``, ``reinforce_pp``: a step updates once, unless ``epochs`` or ``minibatches`` say otherwise.
 
     ``surrogate``: clip (PPO's, with ``epsilon`` and ``epsilon_high``) or cispo; ``beta``: weight of the KL term towards the model
     without its adapter.
@@ -91,11 +91,9 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         return
     if recipe.sampling.temperature == 0:
         yield "sampling.temperature", "0 is greedy, and a policy that never varies learns nothing from itself; set it above 0"
-    settings, credit = recipe.training.ppo, recipe.credit
-    for name in _changed(credit, "estimator", "scale_by_std"):
-        yield f"credit.{name}", "has no effect with training.method ppo, whose baseline is a critic; remove it, or train by grpo"
+    settings = recipe.training.ppo
     if settings.gamma_turn == 0:
-        if credit.scheme == "outcome":
+        if recipe.credit.scheme == "outcome":
             yield "training.ppo.gamma_turn", "0 leaves what credit.scheme outcome pays at the last call; set it above 0"
         for name in _changed(settings, "lambda_turn"):
             yield f"training.ppo.{name}", "has no effect with training.ppo.gamma_turn 0; remove it, or set gamma_turn above 0"

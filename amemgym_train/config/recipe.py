@@ -1,8 +1,9 @@
 """A recipe: everything that decides a run, in one validated value."""
 
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.config.base import Section
@@ -33,6 +34,16 @@ class Recipe(Section):
     training: TrainingConfig = TrainingConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     tracking: TrackingConfig = TrackingConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _loss_of_method(cls, sections: Any) -> Any:
+        """Dr. GRPO is a baseline and a way to weigh tokens: who asks for it gets both, unless the recipe says otherwise."""
+        given = sections if isinstance(sections, dict) else {}
+        training, credit = given.get("training"), given.get("credit", {})
+        if isinstance(training, dict) and training.get("method") == "dr_grpo" and isinstance(credit, dict):
+            return given | {"credit": {"loss": "dr_grpo"} | credit}
+        return sections
 
     @property
     def run_dir(self) -> Path:

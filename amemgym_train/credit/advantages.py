@@ -73,11 +73,11 @@ def reinforce_pp(signals: Sequence[Signal]) -> list[float]:
     return [advantage / (deviation + EPSILON) for advantage in advantages]
 
 
-def advantages(signals: Sequence[Signal], config: CreditConfig) -> list[float]:
-    """The advantages of all signals by the recipe's estimator, in their order."""
-    if config.estimator == "grpo":
+def advantages(signals: Sequence[Signal], method: str, config: CreditConfig) -> list[float]:
+    """The advantages of all signals by ``training.method``, in their order."""
+    if method == "grpo":
         return grpo(signals, config.scale_by_std)
-    return {"dr_grpo": dr_grpo, "rloo": rloo, "reinforce_pp": reinforce_pp}[config.estimator](signals)
+    return {"dr_grpo": dr_grpo, "rloo": rloo, "reinforce_pp": reinforce_pp}[method](signals)
 
 
 def figures(signals: Sequence[Signal], advantages: Sequence[float] | None = None) -> dict[str, float]:

@@ -37,6 +37,7 @@ def credited(
     episodes: Sequence[Episode],
     config: CreditConfig,
     *,
+    method: str,
     gather: Gather,
     per_batch: int,
     batches: int,
@@ -58,7 +59,7 @@ def credited(
     played = [episode for episode in episodes if episode.id in diagnoses]
     rewards = {episode.id: rewarded(episode, diagnoses[episode.id], config) for episode in played}
     signals = gather([signal for episode in played for signal in signals_of(episode, rewards[episode.id])])
-    values = advantages(signals, config)
+    values = advantages(signals, method, config)
     by_call = {(signal.episode, signal.slot): value for signal, value in zip(signals, values, strict=True)}
     rows: list[Row] = []
     joined = 0

@@ -30,11 +30,11 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
     from amemgym_train.policy.references import load
     from amemgym_train.training.critic import save_head
     from amemgym_train.training.grpo import train_grpo
-    from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter, whole_weights
+    from amemgym_train.training.lora import save_adapter, start_adapter, whole_weights
     from amemgym_train.training.ppo import train_ppo
 
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
-    model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
+    model = start_adapter(model, adapter, recipe.policy.lora, recipe.seed)
     server = server_policy(recipe, adapter) if recipe.policy.server is not None else None
     sampling = Sampling(**recipe.sampling.model_dump())
 

@@ -33,7 +33,7 @@ def plan(recipe: Recipe) -> dict[str, Any]:
     check_same(recipe, recipe.run_dir)
     named_files(recipe)  # can be read
     users = {role: getattr(recipe.scenarios, role).build() for role in ROLES}
-    batch = (_selected if recipe.training.method == "rft" else _on_policy)(recipe, users["train"])
+    batch = (_on_policy if recipe.training.on_policy else _selected)(recipe, users["train"])
     _check_trainer(recipe, batch)
     return {
         "recipe": recipe.name,
@@ -68,7 +68,8 @@ def _selected(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]
     """Of one iteration; ``rows`` and ``steps`` are the most there can be: which calls are kept is seen when they are played."""
     from amemgym_train.training.sft import steps_of
 
-    training, calls = recipe.training, trained_calls(recipe, scenarios, recipe.training.operations)
+    training = recipe.training
+    calls = trained_calls(recipe, scenarios, (recipe.credit if training.method == "dpo" else training).operations)
     rows = min(len(scenarios) * calls * training.keep_per_slot, training.max_rows or float("inf"))
     steps = steps_of(training, rows, ranks.count())
     episodes = len(scenarios) * recipe.rollout.group_size
@@ -77,15 +78,16 @@ def _selected(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]
 
 def _check_trainer(recipe: Recipe, batch: dict[str, int]) -> None:
     """UserError when the trainer would refuse its settings."""
-    from amemgym_train.training import grpo, sft
+    from amemgym_train.training import arguments, dpo, sft
 
     training, folder, on_cpu = recipe.training, recipe.run_dir, ranks.device() == "cpu"
     try:
-        if training.method == "rft":
-            sft.arguments_of(training, folder, recipe.seed, batch["rows"], on_cpu)
+        if training.on_policy is None:
+            chosen = dpo if training.method == "dpo" else sft
+            chosen.arguments_of(training, folder, recipe.seed, batch["rows"], on_cpu)
         else:
             longest, temperature = longest_reply(recipe), recipe.sampling.temperature
-            grpo.arguments_of(training, folder, recipe.seed, batch["micro_batches"], longest, temperature, on_cpu)
+            arguments.arguments_of(training, folder, recipe.seed, batch["micro_batches"], longest, temperature, on_cpu)
     except ValueError as error:
         raise UserError(f"training: the trainer refuses these settings ({error}); change them in the recipe") from error
 
@@ -147,11 +149,12 @@ def _batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
     users = counted(found["users"]["train"], "user")
     calls = f"{counted(batch['calls'], 'trained call')} each (counted with an agent that guesses)"
     total = f"{counted(batch['steps'], 'step')} x {counted(recipe.evolution.iterations, 'iteration')} = {batch['all_steps']}"
-    if training.method == "rft":
+    if training.on_policy is None:
+        rows = "pairs" if training.method == "dpo" else "rows"
         bound = "" if training.max_rows is None else f" and max_rows {training.max_rows}"
         return (
-            f"{users} x {calls} x {training.keep_per_slot} kept{bound} make at most {batch['rows']} rows an iteration; "
-            f"{training.batch_size} x {training.gradient_accumulation} rows on {where} per optimiser step; at most {total}"
+            f"{users} x {calls} x {training.keep_per_slot} kept{bound} make at most {batch['rows']} {rows} an iteration; "
+            f"{training.batch_size} x {training.gradient_accumulation} {rows} on {where} per optimiser step; at most {total}"
         )
     cut = f"{batch['micro_batches']} micro-batch{'' if batch['micro_batches'] == 1 else 'es'} of {training.batch_size}"
     episodes = f"{users} x {recipe.rollout.group_size} in a group = {batch['episodes']} episodes a step"

@@ -18,12 +18,13 @@ from amemgym_train.evolution.manifest import write_json
 from amemgym_train.evolution.policies import answering
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.rollout.pool import Task
-from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.records import Episode, Row
 from amemgym_train.rollout.runner import check_unscorable, play
 from amemgym_train.rollout.store import load_episodes, save_episodes
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
+    from amemgym_train.training.pairs import Pair
 
 
 def play_users(
@@ -90,40 +91,51 @@ def diagnose_rollout(folder: Path, out: Path) -> dict[str, Any]:
 
 
 def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path | None, out: Path) -> dict[str, Any]:
-    """Train an adapter as the recipe says: on rows selected from the rollout, saved with their reasons, or on-policy."""
+    """Train an adapter as the recipe says: on what is chosen from the rollout, saved with its reasons, or on-policy."""
+    seed = stage_seed(recipe, iteration)
     if recipe.training.on_policy:
         from amemgym_train.evolution.on_policy import train_on_policy
 
-        return train_on_policy(recipe, iteration, adapter, stage_seed(recipe, iteration), out)
+        return train_on_policy(recipe, iteration, adapter, seed, out)
     from amemgym_train.policy.references import load
-    from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter, whole_weights
-    from amemgym_train.training.rft import select
+    from amemgym_train.training.dpo import train_dpo
+    from amemgym_train.training.lora import save_adapter, start_adapter, whole_weights
     from amemgym_train.training.sft import train_sft
 
-    episodes = load_folder(episodes_folder)
-    seed = stage_seed(recipe, iteration)
-    rows = select(episodes, diagnoses_of(episodes), recipe.training, seed)
-    if not rows:
-        raise UserError(
-            f"iteration {iteration}: none of the {sum(len(e.turns) for e in episodes)} calls of the rollout earned being kept, "
-            "nothing is there to train on. Raise rollout.group_size or scenarios.train.num_users, or lower sampling.temperature"
-        )
+    chosen = choose(recipe, iteration, load_folder(episodes_folder), seed)
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
-    model = load_adapter(model, adapter, trainable=True) if adapter else new_adapter(model, recipe.policy.lora, recipe.seed)
-    metrics = train_sft(model, tokenizer, rows, recipe.training, out / "trainer", seed)
+    model = start_adapter(model, adapter, recipe.policy.lora, recipe.seed)
+    trainer = train_dpo if recipe.training.method == "dpo" else train_sft
+    metrics = trainer(model, tokenizer, chosen, recipe.training, out / "trainer", seed)
     log = metrics.pop("log")
     weights = whole_weights(model)
     if ranks.is_main():
         write_json(out / "training.json", log)
         save_adapter(model, out / "adapter", weights)
-        write_json(out / "rows.json", [kept(row) for row in rows])
+        write_json(out / "rows.json", [one.shown() for one in chosen])
         shutil.rmtree(out / "trainer", ignore_errors=True)
-    kinds = [row.operation for row in rows]
+    kinds = [one.operation for one in chosen]
     return {**metrics, **{f"rows_{kind}": kinds.count(kind) for kind in sorted(set(kinds))}}
 
 
-def kept(row: Any) -> dict[str, Any]:
-    return {"episode": row.episode, "slot": row.slot, "operation": row.operation, "tokens": sum(row.mask), "reason": row.reason}
+def choose(recipe: Recipe, iteration: int, episodes: Sequence[Episode], seed: int) -> "list[Row] | list[Pair]":
+    """What is trained on: rows to imitate, or pairs. UserError when there is nothing."""
+    from amemgym_train.training.pairs import pairs
+    from amemgym_train.training.rft import select
+
+    diagnoses, training = diagnoses_of(episodes), recipe.training
+    calls = f"the {sum(len(episode.turns) for episode in episodes)} calls of the rollout"
+    if training.method == "dpo":
+        chosen = pairs(episodes, diagnoses, recipe.credit, training, seed)
+        failed = f"no two of {calls} have the same prompt and rewards that differ by training.dpo.margin {training.dpo.margin:g}"
+        mend = "Lower it, raise rollout.group_size or scenarios.train.num_users, or raise sampling.temperature"
+    else:
+        chosen = select(episodes, diagnoses, training, seed)
+        failed = f"none of {calls} earned being kept"
+        mend = "Raise rollout.group_size or scenarios.train.num_users, or lower sampling.temperature"
+    if not chosen:
+        raise UserError(f"iteration {iteration}: {failed}, nothing is there to train on. {mend}")
+    return chosen
 
 
 def evaluate(

@@ -181,6 +181,11 @@ class Row:
     def _per_token(self, value: float | list[float]) -> list[float]:
         return list(value) if isinstance(value, list) else [value * learned for learned in self.mask]
 
+    def shown(self) -> dict[str, Any]:
+        """For display: what it is, and why it is here."""
+        told = {name: getattr(self, name) for name in ("episode", "slot", "operation", "reason")}
+        return told | {"tokens": sum(self.mask)}
+
     @classmethod
     def from_turn(cls, turn: Turn, episode: Episode, reason: str) -> "Row":
         prompt, completion = len(turn.prompt_ids), len(turn.completion_ids)

@@ -114,6 +114,7 @@ class EpisodeGRPO(GRPOTrainer):
         batch = credited(
             self._episodes(step),
             self.credit,
+            method=self.training.method,
             gather=gather_object,
             longest=self.args.max_completion_length,
             keep_zeros=self.beta > 0,
@@ -245,7 +246,7 @@ class EpisodeGRPO(GRPOTrainer):
         sums = self.accelerator.gather(local[None])
         mean, worst = (sums[:, 0].sum() / sums[:, 1].sum().clamp(min=1)).item(), sums[:, 2].max().item()
         self._note({"sampler_gap/mean": mean, "sampler_gap/max": worst})
-        key, limit = f"training.{self.training.method}.max_logprob_gap", self.settings.max_logprob_gap
+        key, limit = f"training.{self.training.section}.max_logprob_gap", self.settings.max_logprob_gap
         if not mean <= limit:
             raise UserError(
                 f"step {self.state.global_step // self.settings.updates}: sampler and trainer differ by {mean:.3f} in "

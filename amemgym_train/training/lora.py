@@ -39,6 +39,11 @@ def new_adapter(model: PreTrainedModel, config: LoraConfig, seed: int) -> PeftMo
         raise UserError(f"policy.lora: {_first_line(error)}") from error
 
 
+def start_adapter(model: PreTrainedModel, folder: Path | None, config: LoraConfig, seed: int) -> PeftModel:
+    """``model`` with the adapter that training begins with: the one saved in ``folder``, or a new one."""
+    return load_adapter(model, folder, trainable=True) if folder else new_adapter(model, config, seed)
+
+
 def check_adapter(folder: str | Path) -> None:
     """UserError when ``folder`` is not that of a saved adapter; cheap, so that it can come before a model is loaded."""
     for name in ("adapter_config.json", WEIGHTS):

@@ -63,25 +63,32 @@ def steps_of(config: TrainingConfig, rows: int, processes: int) -> int:
 def arguments_of(config: TrainingConfig, folder: Path, seed: int, rows: int, on_cpu: bool) -> SFTConfig:
     """TRL's own settings; raises ValueError where they contradict each other. Writes nothing."""
     return SFTConfig(
-        output_dir=str(folder),
-        per_device_train_batch_size=config.batch_size,
-        gradient_accumulation_steps=config.gradient_accumulation,
-        num_train_epochs=config.epochs,
-        learning_rate=config.learning_rate,
-        lr_scheduler_type=config.scheduler,
-        warmup_steps=round(config.warmup_ratio * steps_of(config, rows, PartialState().num_processes)),
-        max_grad_norm=config.max_grad_norm,
-        weight_decay=0.0,
-        activation_checkpointing=config.gradient_checkpointing,
+        **shared_arguments(config, folder, seed, rows, on_cpu),
         train_sampling_strategy="group_by_length",
-        logging_steps=config.logging_steps,
-        save_strategy="no",
-        report_to=[],
-        seed=seed,
-        data_seed=seed,
-        bf16=False,
-        max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
-        disable_tqdm=not sys.stderr.isatty(),
-        **placement(on_cpu),
     )
+
+
+def shared_arguments(config: TrainingConfig, folder: Path, seed: int, rows: int, on_cpu: bool) -> dict[str, Any]:
+    """Settings of every trainer that goes over ``rows`` examples chosen before."""
+    return {
+        "output_dir": str(folder),
+        "per_device_train_batch_size": config.batch_size,
+        "gradient_accumulation_steps": config.gradient_accumulation,
+        "num_train_epochs": config.epochs,
+        "learning_rate": config.learning_rate,
+        "lr_scheduler_type": config.scheduler,
+        "warmup_steps": round(config.warmup_ratio * steps_of(config, rows, PartialState().num_processes)),
+        "max_grad_norm": config.max_grad_norm,
+        "weight_decay": 0.0,
+        "activation_checkpointing": config.gradient_checkpointing,
+        "logging_steps": config.logging_steps,
+        "save_strategy": "no",
+        "report_to": [],
+        "seed": seed,
+        "data_seed": seed,
+        "bf16": False,
+        "max_length": None,
+        "disable_tqdm": not sys.stderr.isatty(),
+        **placement(on_cpu),
+    }

@@ -1,3 +1,5 @@
+from typing import get_args
+
 import pytest
 
 from amemgym_train.config.check import check
@@ -35,8 +37,6 @@ def test_a_greedy_policy_is_refused_even_without_a_group():
 @pytest.mark.parametrize(
     ("ppo", "credit", "key", "named"),
     [
-        ({}, {"estimator": "rloo"}, "credit.estimator", "whose baseline is a critic"),
-        ({}, {"scale_by_std": True}, "credit.scale_by_std", "whose baseline is a critic"),
         ({"gamma_turn": 0}, {"scheme": "outcome"}, "training.ppo.gamma_turn", "set it above 0"),
         ({"gamma_turn": 0, "lambda_turn": 0.5}, {}, "training.ppo.lambda_turn", "training.ppo.gamma_turn 0"),
         ({"gamma_token": 0.9}, {}, "training.ppo.gamma_token", "training.ppo.level turn"),
@@ -54,7 +54,12 @@ def test_what_has_no_effect_is_refused_by_name(ppo, credit, key, named):
 def test_a_step_of_ppo_makes_several_updates():
     assert GRPOSettings().updates == 1
     assert PPOSettings(epochs=3, minibatches=4).updates == 12
-    assert TrainingConfig(method="rft").on_policy is None
-    for method in ("grpo", "ppo"):
+    assert GRPOSettings(epochs=2, minibatches=4).updates == 8
+
+
+def test_methods_and_where_their_keys_are():
+    sections = {"rft": None, "dpo": None, "ppo": "ppo", **dict.fromkeys(("grpo", "dr_grpo", "rloo", "reinforce_pp"), "grpo")}
+    assert set(sections) == set(get_args(TrainingConfig.model_fields["method"].annotation))
+    for method, section in sections.items():
         config = TrainingConfig(method=method)
-        assert config.on_policy is getattr(config, method)
+        assert config.section == section and config.on_policy is (getattr(config, section) if section else None)

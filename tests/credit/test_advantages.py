@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from amemgym_train.config.credit import CreditConfig
 from amemgym_train.credit.advantages import Signal, advantages, dr_grpo, figures, grpo, reinforce_pp, rloo
 
-CONFIGS = [
-    CreditConfig(),
-    CreditConfig(scale_by_std=True),
-    CreditConfig(estimator="dr_grpo"),
-    CreditConfig(estimator="rloo"),
-    CreditConfig(estimator="reinforce_pp"),
+METHODS = [
+    ("grpo", CreditConfig()),
+    ("grpo", CreditConfig(scale_by_std=True)),
+    ("dr_grpo", CreditConfig()),
+    ("rloo", CreditConfig()),
+    ("reinforce_pp", CreditConfig()),
 ]
 VALUES = st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.5, 1.0, -0.2]), st.floats(-5, 5).map(lambda x: round(x, 3)))
 
@@ -43,19 +43,19 @@ def by_slot(signals, values):
 
 @given(signals=batches())
 def test_the_mean_of_a_slot_is_0(signals):
-    for config in CONFIGS:
-        for pairs in by_slot(signals, advantages(signals, config)).values():
+    for method, config in METHODS:
+        for pairs in by_slot(signals, advantages(signals, method, config)).values():
             assert sum(value for _, value in pairs) == pytest.approx(0, abs=1e-9)
 
 
 @given(signals=batches())
 def test_no_signal_means_no_advantage_and_no_part_in_any_baseline(signals):
     given_ = [signal for signal in signals if signal.value is not None]
-    for config in CONFIGS:
-        values = advantages(signals, config)
+    for method, config in METHODS:
+        values = advantages(signals, method, config)
         assert all(value == 0 for signal, value in zip(signals, values, strict=True) if signal.value is None)
         assert [value for signal, value in zip(signals, values, strict=True) if signal.value is not None] == advantages(
-            given_, config
+            given_, method, config
         )
 
 
@@ -63,15 +63,15 @@ def test_no_signal_means_no_advantage_and_no_part_in_any_baseline(signals):
 def test_the_order_of_signals_does_not_matter(signals, seed):
     """Exactly: processes may be gathered in any order, and all must come to the same advantages."""
     order = random.Random(seed).sample(range(len(signals)), len(signals))
-    for config in CONFIGS:
-        values = advantages(signals, config)
-        assert advantages([signals[i] for i in order], config) == [values[i] for i in order]
+    for method, config in METHODS:
+        values = advantages(signals, method, config)
+        assert advantages([signals[i] for i in order], method, config) == [values[i] for i in order]
 
 
 @given(signals=batches())
 def test_a_slot_met_once_or_without_spread_gives_exactly_0(signals):
-    for config in CONFIGS:
-        for pairs in by_slot(signals, advantages(signals, config)).values():
+    for method, config in METHODS:
+        for pairs in by_slot(signals, advantages(signals, method, config)).values():
             if len({reward for reward, _ in pairs}) == 1:
                 assert {value for _, value in pairs} == {0.0}
             else:
@@ -120,13 +120,13 @@ def test_each_slot_of_each_group_has_its_own_baseline():
         *signals_of(0.0, 0.0, group="h"),
         *signals_of(0.5, 0.5, slot="read/p0/q0"),
     ]
-    for config in CONFIGS:
-        assert set(advantages(signals, config)) == {0.0}
+    for method, config in METHODS:
+        assert set(advantages(signals, method, config)) == {0.0}
 
 
 def test_equal_rewards_that_no_float_can_halve_leave_nothing_behind():
-    for config in CONFIGS:
-        assert set(advantages(signals_of(0.1, 0.1, 0.1), config)) == {0.0}
+    for method, config in METHODS:
+        assert set(advantages(signals_of(0.1, 0.1, 0.1), method, config)) == {0.0}
 
 
 def test_reinforce_pp_weighs_a_wide_slot_more_than_a_narrow_one_and_grpo_with_std_does_not():

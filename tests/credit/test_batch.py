@@ -57,8 +57,9 @@ def alone(items):
     return items
 
 
-def make(episodes, gather=alone, per_batch=4, batches=40, config=CREDIT, keep_zeros=False):
-    return credited(episodes, config, gather=gather, per_batch=per_batch, batches=batches, longest=500, keep_zeros=keep_zeros)
+def make(episodes, gather=alone, config=CREDIT, **changed):
+    settings = {"method": "grpo", "per_batch": 4, "batches": 40, "longest": 500, "keep_zeros": False} | changed
+    return credited(episodes, config, gather=gather, **settings)
 
 
 def pushes(batches):
@@ -76,9 +77,7 @@ def test_every_batch_is_full(episodes):
 def test_updates_see_the_rows_of_the_whole(episodes):
     """Two epochs of three updates: each epoch pushes every call as one update would."""
     whole = make(episodes)
-    several = credited(
-        episodes, CREDIT, gather=alone, per_batch=4, batches=14, longest=500, keep_zeros=False, epochs=2, parts=3, seed="0"
-    )
+    several = make(episodes, batches=14, epochs=2, parts=3, seed="0")
     assert len(several.batches) == 2 * 3 * 14 and several.figures == whole.figures
     for epoch in (several.batches[:42], several.batches[42:]):
         assert pushes(epoch) == pushes(whole.batches)
@@ -145,9 +144,7 @@ def test_too_few_batches_are_refused(episodes):
 
 def test_drift_is_a_share_of_all_calls(episodes):
     calls = sum(bool(turn.completion_ids) for episode in episodes for turn in episode.turns)
-    made = credited(episodes, CREDIT, gather=alone, per_batch=4, batches=40, longest=500, keep_zeros=False, drifted=len)
+    made = make(episodes, drifted=len)
     assert made.figures["reencoding_drift"] == 1.0 and calls > 0
-    made = credited(
-        episodes, CREDIT, gather=alone, per_batch=4, batches=40, longest=500, keep_zeros=False, drifted=lambda turns: 3
-    )
+    made = make(episodes, drifted=lambda turns: 3)
     assert made.figures["reencoding_drift"] == 3 / calls

@@ -18,8 +18,8 @@ def test_defaults_and_what_goes_together_hold():
     for credit in (
         {},
         {"scheme": "blend", "operation_share": 0.3, "format_penalty": 0, "retention_penalty": 1},
-        {"scheme": "outcome", "estimator": "rloo", "loss": "dapo"},
-        {"estimator": "grpo", "scale_by_std": True},
+        {"scheme": "outcome", "loss": "dapo"},
+        {"scale_by_std": True},
         {"operations": ["write"]},
     ):
         assert problems(credit) == problems(credit, **GRPO) == {}
@@ -29,7 +29,6 @@ def test_defaults_and_what_goes_together_hold():
     ("credit", "key", "named"),
     [
         ({"operations": ["read", "read"]}, "operations", "read, read names one twice"),
-        ({"estimator": "rloo", "scale_by_std": True}, "scale_by_std", "this is rloo"),
         ({"operation_share": 0.3}, "operation_share", "credit.scheme operation"),
         ({"scheme": "outcome", "operation_share": 0.3}, "operation_share", "credit.scheme outcome"),
         ({"scheme": "outcome", "format_penalty": 0}, "format_penalty", "credit.scheme outcome"),
@@ -46,17 +45,28 @@ def test_what_makes_no_sense_is_refused_by_name(credit, key, named):
 def test_a_method_with_baselines_needs_a_group_and_calls_that_are_made():
     alone = {"rollout": {"group_size": 1}}
     assert problems({}, **alone) == {}  # rft takes no rewards
-    assert set(problems({}, **GRPO, **alone)) == {"rollout.group_size"}
+    for method in ("grpo", "dr_grpo", "rloo", "reinforce_pp", "dpo"):
+        assert set(problems({}, training={"method": method}, **alone)) == {"rollout.group_size"}
     native = {"agent": {"name": "native"}}
     assert set(problems({"operations": ["write"]}, **GRPO, **native)) == {"credit.operations"}
     assert problems({}, **GRPO, **native) == {}
 
 
-def test_every_problem_is_found_at_once():
-    assert set(problems({"estimator": "rloo", "scale_by_std": True, "operation_share": 0.1})) == {
-        "credit.scale_by_std",
-        "credit.operation_share",
-    }
+@pytest.mark.parametrize("method", ["dr_grpo", "rloo", "reinforce_pp", "ppo", "dpo"])
+def test_only_grpo_divides_by_a_spread_and_every_problem_is_found_at_once(method):
+    found = problems({"scale_by_std": True, "operation_share": 0.1}, training={"method": method})
+    assert set(found) == {"credit.scale_by_std", "credit.operation_share"}
+    assert f"training.method is {method}" in found["credit.scale_by_std"]
+
+
+def test_dr_grpo_weighs_tokens_its_own_way_unless_told_otherwise():
+    def loss(method, **credit):
+        return Recipe.model_validate({"name": "x", "credit": credit, "training": {"method": method}}).credit.loss
+
+    assert [loss(method) for method in ("grpo", "dr_grpo", "rloo", "reinforce_pp")] == ["grpo", "dr_grpo", "grpo", "grpo"]
+    assert loss("dr_grpo", loss="dapo") == "dapo" and loss("dr_grpo", scheme="outcome") == "dr_grpo"
+    recipe = load_recipe(None, ["agent.local_length=0", "training.method=dr_grpo"])
+    assert recipe.credit.loss == "dr_grpo" and Recipe.model_validate(recipe.model_dump()) == recipe
 
 
 @pytest.mark.parametrize(
@@ -67,7 +77,8 @@ def test_every_problem_is_found_at_once():
         ("credit.format_penalty=-1", "expected at least 0"),
         ("credit.operations=[]", "expected at least 1 of them"),
         ("credit.operations=[respond]", "credit.operations[0]"),
-        ("credit.estimater=rloo", "did you mean credit.estimator?"),
+        ("credit.operation=[read]", "did you mean credit.operations?"),
+        ("training.method=trpo", "expected 'rft', 'dpo', 'grpo', 'dr_grpo', 'rloo', 'reinforce_pp' or 'ppo'"),
         ("credit.loss=bnpo", "expected 'grpo', 'dapo' or 'dr_grpo'"),
     ],
 )
@@ -78,5 +89,5 @@ def test_wrong_values_are_explained(override, expected):
 
 
 def test_a_config_survives_its_own_dump():
-    config = CreditConfig(scheme="my.rewards:f", operations=["read"], estimator="reinforce_pp")
+    config = CreditConfig(scheme="my.rewards:f", operations=["read"], loss="dapo")
     assert CreditConfig.model_validate_json(config.model_dump_json()) == config

@@ -81,7 +81,7 @@ def test_equal_episodes_teach_nothing_and_unequal_ones_are_weighed_once(tokenize
             for number, (episode, rewards) in enumerate(found)
             for i, reward in rewards.items()
         ]
-        values = iter(advantages(signals, config))
+        values = iter(advantages(signals, "grpo", config))
         return [rows_of(episode, rewards, {i: next(values) for i in rewards}, config, 64) for episode, rewards in found]
 
     def oracle(user):

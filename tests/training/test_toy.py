@@ -24,7 +24,7 @@ PPO = {"steps": 13, "minibatches": 1, "value_learning_rate": 1e-2}
 METHODS = {
     "ppo, turns": ({"method": "ppo", "ppo": PPO}, {}),
     "ppo, tokens": ({"method": "ppo", "ppo": PPO | {"level": "token"}}, {}),
-    **{name: ({"method": "grpo", "grpo": {"steps": 13}}, {"estimator": name}) for name in ESTIMATORS},
+    **{name: ({"method": name, "grpo": {"steps": 13}}, {}) for name in ESTIMATORS},
 }
 
 

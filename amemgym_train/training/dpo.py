@@ -1,0 +1,70 @@
+"""DPO (arXiv 2305.18290) through TRL's DPOTrainer, on pairs whose ids are those that were drawn.
+
+loss = -log sigmoid(beta * (log p(chosen) / q(chosen) - log p(rejected) / q(rejected))), eq. 7; p is the adapter as it is trained,
+q as it was when training began. TRL keeps q as a second, frozen adapter on the same weights.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from peft import PeftModel
+from transformers import PreTrainedTokenizerBase, PrinterCallback
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
+from trl import DPOConfig, DPOTrainer
+
+from amemgym_train.config.training import TrainingConfig
+from amemgym_train.training.pairs import Pair
+from amemgym_train.training.sft import shared_arguments
+from amemgym_train.training.shards import shard_on_cpu
+
+REFERENCE = "ref"  # TRL's name of the second adapter
+
+
+class PairDPO(DPOTrainer):
+    """TRL's, for pairs that need no tokenizer."""
+
+    def _prepare_dataset(self, dataset: Dataset, *_: Any) -> Dataset:
+        return dataset
+
+
+def train_dpo(
+    model: PeftModel,
+    tokenizer: PreTrainedTokenizerBase,
+    pairs: list[Pair],
+    config: TrainingConfig,
+    folder: Path,
+    seed: int,
+) -> dict[str, Any]:
+    """Train ``model`` in place; ``folder`` is the trainer's scratch. Returns loss, steps, seconds, and the trainer's ``log``."""
+    arguments = arguments_of(config, folder, seed, len(pairs), model.device.type == "cpu")
+    shard_on_cpu()
+    data = Dataset.from_list([pair.ids() for pair in pairs])
+    trainer = PairDPO(model=model, args=arguments, train_dataset=data, processing_class=tokenizer)
+    trainer.remove_callback(PrinterCallback)  # its log goes to a file
+    result = trainer.train()
+    if REFERENCE in model.peft_config:
+        model.delete_adapter(REFERENCE)
+    unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
+    log = trainer.state.log_history
+    told = [entry for entry in log if "rewards/accuracies" in entry]
+    return {
+        "distributed": trainer.accelerator.distributed_type.value,
+        "loss": result.training_loss,
+        "steps": result.global_step,
+        "seconds": result.metrics["train_runtime"],
+        "pairs": len(pairs),
+        "margin": sum(pair.chosen.reward.value - pair.rejected.reward.value for pair in pairs) / len(pairs),
+        **({"preferred": told[-1]["rewards/accuracies"]} if told else {}),
+        "log": log,
+    }
+
+
+def arguments_of(config: TrainingConfig, folder: Path, seed: int, pairs: int, on_cpu: bool) -> DPOConfig:
+    """TRL's own settings; raises ValueError where they contradict each other. Writes nothing."""
+    return DPOConfig(
+        **shared_arguments(config, folder, seed, pairs, on_cpu),
+        beta=config.dpo.beta,
+        loss_type=[config.dpo.loss],
+        label_smoothing=config.dpo.label_smoothing,
+    )
