@@ -6,6 +6,8 @@ from pathlib import Path
 
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.credit import problems as credit_problems
+from amemgym_train.config.curriculum import problems as curriculum_problems
+from amemgym_train.config.curriculum import scheduled
 from amemgym_train.config.on_policy import problems as on_policy_problems
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
@@ -18,7 +20,7 @@ Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
 def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
     own = (_paths, _prompts, _groups, _operations, _writes, _generators, _overlaps, _controls)
-    checks = (*own, credit_problems, on_policy_problems, server_problems)
+    checks = (*own, credit_problems, curriculum_problems, on_policy_problems, server_problems)
     return [problem for one in checks for problem in one(recipe)]
 
 
@@ -57,7 +59,7 @@ def _operations(recipe: Recipe) -> Iterator[Problem]:
 
 def _writes(recipe: Recipe) -> Iterator[Problem]:
     """An AWI agent that waits for more messages than an episode has answers every question from raw messages alone."""
-    agent, train = recipe.agent, recipe.scenarios.train
+    agent, train = recipe.agent, scheduled(recipe, 1).scenarios.train
     if agent.name != "awi" or agent.flush != "never" or train.data is not None:
         return
     told = -(-train.num_variables // train.states_per_session) * (train.rounds_init or 1)

@@ -1,5 +1,6 @@
 """The arithmetic that follows from a recipe, as sentences for a person about to start it."""
 
+from amemgym_train.config.curriculum import scheduled
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ScenarioConfig
 
@@ -9,7 +10,7 @@ def describe(recipe: Recipe) -> str:
     scenarios, iterations = recipe.scenarios, counted(recipe.evolution.iterations, "iteration")
     return (
         f"{recipe.name}: {iterations} of the {recipe.agent.name} agent on {recipe.policy.model}. "
-        f"{_rollout(recipe)} {_training(recipe)} "
+        f"{_rollout(recipe)}{_curriculum(recipe)} {_training(recipe)} "
         f"Validation: {_users(scenarios.validation)} each time; test: {_users(scenarios.test)}, at the start and the end."
     )
 
@@ -20,12 +21,21 @@ def _rollout(recipe: Recipe) -> str:
     each = f"Each takes {counted(on_policy.steps, 'step')}; a step" if on_policy else "Each"
     if train.data is not None:
         return f"{each} plays {_users(train)} x {group} in a group."
+    train = scheduled(recipe, 1).scenarios.train
     periods, questions = train.num_periods + 1, train.num_questions
     fresh = ", new users each time" if recipe.rollout.new_users_each_iteration else ""
     return (
         f"{each} plays {_users(train)} x {group} in a group = {train.num_users * group} episodes{fresh}, and asks in each "
         f"{periods} periods x {questions} questions = {periods * questions} answers and as many probes."
     )
+
+
+def _curriculum(recipe: Recipe) -> str:
+    curriculum = recipe.evolution.curriculum
+    if not curriculum.schedules:
+        return ""
+    steps = ", ".join(f"{key} {' -> '.join(map(str, values))}" for key, values in curriculum.schedules.items())
+    return f" Training grows: {steps}, a step every {counted(curriculum.every, 'iteration')}."
 
 
 def _training(recipe: Recipe) -> str:

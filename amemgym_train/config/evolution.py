@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from amemgym_train.config.base import Section
+from amemgym_train.config.curriculum import CurriculumConfig
 
 
 class GateConfig(Section):
@@ -18,9 +19,11 @@ class EvolutionConfig(Section):
     """``launcher``: all stages run in the process (or processes) that the run was started as ("inline").
 
     ``start_from``: every iteration trains on from the best adapter so far, or anew from what the run started with.
+    ``curriculum``: how long the episodes of training are in each iteration.
     """
 
     iterations: int = Field(3, ge=1)
     launcher: Literal["inline"] = "inline"
     gate: GateConfig = GateConfig()
     start_from: Literal["best", "base"] = "best"
+    curriculum: CurriculumConfig = CurriculumConfig()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from amemgym_train.agents.templates import SETS
+from amemgym_train.config.curriculum import scheduled
 from amemgym_train.config.load import UNHASHED, recipe_hash
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
@@ -44,6 +45,7 @@ class Evolution:
     def iterate(self, iteration: int) -> None:
         """One turn of the loop; the new adapter stands only if the gate lets it pass."""
         start = 0 if self.recipe.evolution.start_from == "base" else self.best
+        recipe = scheduled(self.recipe, iteration)
         here, book = self.iteration_folder(iteration), self.stages(iteration)
         came_from = self.inputs(self.best)
         played: dict[str, Any] = {}
@@ -51,13 +53,13 @@ class Evolution:
             played = book.run(
                 "rollout",
                 came_from,
-                lambda out: stages.roll_out(self.recipe, iteration, self.adapter(self.best), self.version(self.best), out),
+                lambda out: stages.roll_out(recipe, iteration, self.adapter(self.best), self.version(self.best), out),
             )
             played = played | book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
         training = book.run(
             "train",
             {**came_from, "start": self.version(start)},
-            lambda out: stages.train(self.recipe, iteration, here / "episodes", self.adapter(start), out),
+            lambda out: stages.train(recipe, iteration, here / "episodes", self.adapter(start), out),
         )
         score = self.validate(iteration)
         gate = self.recipe.evolution.gate
@@ -71,6 +73,7 @@ class Evolution:
         if passed:
             self.best = iteration
         self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
+        self.log(self.recipe.evolution.curriculum.at(iteration), iteration, "curriculum")
         self.log(played, iteration, "rollout")
         self.log(training, iteration, "train")
         self.log_steps(iteration)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from amemgym_train.config.curriculum import longest
 from amemgym_train.config.description import counted, describe
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES
@@ -32,8 +33,8 @@ def plan(recipe: Recipe) -> dict[str, Any]:
     """The figures: ``processes``, ``users`` by role, ``batch``, ``model`` and ``run``."""
     check_same(recipe, recipe.run_dir)
     named_files(recipe)  # can be read
-    users = {role: getattr(recipe.scenarios, role).build() for role in ROLES}
-    batch = (_on_policy if recipe.training.on_policy else _selected)(recipe, users["train"])
+    users = {role: getattr(longest(recipe).scenarios, role).build() for role in ROLES}
+    batch = (_on_policy if recipe.training.on_policy else _selected)(longest(recipe), users["train"])
     _check_trainer(recipe, batch)
     return {
         "recipe": recipe.name,

@@ -67,7 +67,9 @@ def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str,
     with answering(recipe, adapter, version) as policy:
         episodes = play_users(recipe, "train", scenarios, policy, sampling, recipe.rollout.group_size, seed, out / "episodes")
     check_unscorable(episodes, recipe.rollout.max_unscorable)
-    return {"episodes": len(episodes), "turns": sum(len(episode.turns) for episode in episodes)}
+    turns = [turn for episode in episodes for turn in episode.turns]
+    sampled = sum(len(turn.completion_ids) for turn in turns)
+    return {"episodes": len(episodes), "turns": len(turns), "tokens_sampled": sampled}
 
 
 def diagnoses_of(episodes: Sequence[Episode]) -> dict[str, Diagnosis]:

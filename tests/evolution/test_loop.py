@@ -196,3 +196,26 @@ def test_a_run_that_starts_from_an_adapter_depends_on_its_weights(tmp_path):
     assert (before.adapter(0), before.version(0)) == (adapter, "start")
     (adapter / "adapter_model.safetensors").write_text("other")
     assert Evolution(ours).inputs(1) != before.inputs(1)
+
+
+def test_the_training_users_of_an_iteration_follow_the_curriculum_on_resume_too(tmp_path, log, monkeypatch):
+    """A run that is stopped and goes on plays what an undisturbed one plays."""
+    seen = []
+    roll_out, train = stages.roll_out, stages.train
+
+    def play(recipe, iteration, *rest):
+        seen.append((iteration, recipe.scenarios.train.num_periods, recipe.scenarios.validation.num_periods))
+        return roll_out(recipe, iteration, *rest)
+
+    def fit(recipe, *rest):
+        assert recipe.scenarios.train.num_periods == seen[-1][1]
+        return train(recipe, *rest)
+
+    monkeypatch.setattr(stages, "roll_out", play)
+    monkeypatch.setattr(stages, "train", fit)
+    curriculum = {"curriculum": {"every": 2, "num_periods": [1, 7]}}
+    evolve(recipe(tmp_path, iterations=3, **curriculum))
+    evolve(recipe(tmp_path, **curriculum))
+    assert seen == [(1, 1, 3), (2, 1, 3), (3, 7, 3), (4, 7, 3)]
+    lines = [json.loads(line) for line in (tmp_path / "x" / "metrics.jsonl").read_text().splitlines()]
+    assert {line["step"]: line["num_periods"] for line in lines if line["stage"] == "curriculum"} == {1: 1, 2: 1, 3: 7, 4: 7}

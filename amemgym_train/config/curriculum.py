@@ -1,0 +1,79 @@
+"""A horizon that grows: how long the episodes of training are, iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from amemgym_train.config.base import Section
+
+if TYPE_CHECKING:
+    from amemgym_train.config.recipe import Recipe
+
+Rounds = Annotated[int, Field(ge=1)]
+
+
+class CurriculumConfig(Section):
+    """``num_periods``, ``rounds_init``, ``rounds_update``: values that replace those of ``scenarios.train``, one after the other,
+    each for ``every`` iterations and the last one from then on. Validation and test users stay as they are.
+    """
+
+    every: int = Field(1, ge=1)
+    num_periods: list[Annotated[int, Field(ge=0)]] = []
+    rounds_init: list[Rounds] = []
+    rounds_update: list[Rounds] = []
+
+    @property
+    def schedules(self) -> dict[str, list[int]]:
+        """Of the keys that have one."""
+        found = {key: getattr(self, key) for key in ("num_periods", "rounds_init", "rounds_update")}
+        return {key: values for key, values in found.items() if values}
+
+    def at(self, iteration: int) -> dict[str, int]:
+        """The values of ``iteration`` (1, 2, ...): a function of its number alone, so that a resumed run has the same."""
+        stage = (iteration - 1) // self.every
+        return {key: values[min(stage, len(values) - 1)] for key, values in self.schedules.items()}
+
+
+def scheduled(recipe: Recipe, iteration: int) -> Recipe:
+    """``recipe`` with the training users of ``iteration``."""
+    now = recipe.evolution.curriculum.at(iteration)
+    if not now:
+        return recipe
+    train = recipe.scenarios.train.model_copy(update=now)
+    return recipe.model_copy(update={"scenarios": recipe.scenarios.model_copy(update={"train": train})})
+
+
+def longest(recipe: Recipe) -> Recipe:
+    """``recipe`` with the training users of that of its iterations in which an episode has the most exchanges."""
+    curriculum = recipe.evolution.curriculum
+    stages = max((len(values) for values in curriculum.schedules.values()), default=1)
+    reached = range(1, min(recipe.evolution.iterations, (stages - 1) * curriculum.every + 1) + 1, curriculum.every)
+    return max((scheduled(recipe, iteration) for iteration in reached), key=lambda one: _exchanges(one, curriculum))
+
+
+def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """What makes a schedule one that cannot be played."""
+    from amemgym_envs.amemgym.scenario import ScenarioError
+
+    curriculum, train = recipe.evolution.curriculum, recipe.scenarios.train
+    if curriculum.num_periods and train.data is not None:
+        yield (
+            "evolution.curriculum.num_periods",
+            f"the users come from {train.data} and have the periods they have; remove it, or have them generated",
+        )
+        return
+    for value in dict.fromkeys(curriculum.num_periods):
+        try:
+            train.model_copy(update={"num_periods": value}).generator()
+        except ScenarioError as error:
+            yield "evolution.curriculum.num_periods", f"{value}: {error}"
+
+
+def _exchanges(recipe: Recipe, curriculum: CurriculumConfig) -> int:
+    """A number that grows with each key of a schedule."""
+    train = recipe.scenarios.train
+    first, later = train.rounds_init or 1, train.rounds_update or 1
+    return first + later * (train.num_periods if curriculum.num_periods else 1)
