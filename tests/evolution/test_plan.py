@@ -34,10 +34,12 @@ def qwen(tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("method", ["rft", "grpo", "ppo"])
+@pytest.mark.parametrize("method", ["rft", "dpo", "grpo", "ppo"])
 def test_every_shipped_recipe_can_be_planned(path, method, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    changed = [f"training.method={method}", "policy.adapter=null"]  # a start adapter is made by another run
+    few = [f"scenarios.{role}.num_users=2" for role in ("train", "validation", "test")]
+    start = ["policy.adapter=null"]  # is made by another run
+    changed = [f"training.method={method}", "rollout.group_size=4", *few, *start]
     assert cli.main(["evolve", str(path), *changed, "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["Dry run", load_recipe(path).name, "Batch", "Model", "Run"]
@@ -148,6 +150,20 @@ def test_the_recipe_of_a_7b_model_on_eight_gpus(tmp_path, qwen, monkeypatch):
     rows = f"{batch['rows']:,} rows, {batch['micro_batches']} micro-batches of {recipe.training.batch_size} rows"
     assert f"{episodes}, of {batch['calls']} trained calls each: {rows}." in head
     assert batch["episodes"] == 8 * batch["episodes_per_process"] and batch["micro_batches"] * 16 == batch["rows"]  # none idle
+
+
+def test_the_ppo_recipe_of_a_7b_model_on_eight_gpus(tmp_path, qwen, monkeypatch):
+    """No groups: as many users as episodes."""
+    [path] = [path for path in RECIPES if path.stem == "ppo_qwen2.5_7b"]
+    monkeypatch.setattr(ranks, "count", lambda: 8)
+    monkeypatch.setattr(ranks, "sharing", lambda: ("DeepSpeed ZeRO-3", 3))
+    recipe = load_recipe(path, [f"policy.model={qwen}", f"output={tmp_path}/runs"])
+    batch = plan(recipe)["batch"]
+    head = " ".join(line.lstrip("# ") for line in path.read_text().splitlines() if line.startswith("#"))
+    episodes = f"128 users x 1 = {batch['episodes']} episodes, {batch['episodes_per_process']} on each GPU"
+    rows = f"{batch['rows']:,} rows, in {batch['updates']} updates of {batch['micro_batches']} micro-batches of 16 rows"
+    assert f"{episodes}, of {batch['calls']} trained calls each: {rows}, twice over the step's rows." in head
+    assert recipe.training.batch_size == 16 and recipe.training.ppo.epochs == 2
 
 
 def test_an_absent_model_is_named_and_stops_nothing(tmp_path, write_recipe, monkeypatch, capsys):
