@@ -58,8 +58,9 @@ class PPOSettings(OnPolicySettings):
     inside a call as well, by ``gamma_token`` and ``lambda_token``. ``whiten``: advantages of a step to mean 0 and deviation 1.
 
     ``value_coef``: weight of the critic's loss; ``value_clip``: how far a value may move in a step's updates before it stops to
-    count (None: any far), both in deviations of the returns; ``value_learning_rate``: that of the value head; ``value_trunk``:
-    whether the critic's loss trains the adapter, too (shared), or the head alone (detached).
+    count (None: any far), both in deviations of the returns; ``value_learning_rate``: that of the critic's own
+    weights; ``value_trunk``: whether the critic's loss trains the policy's adapter, too (shared), the head alone (detached), or
+    a second adapter that is the critic's own (adapter).
 
     ``kl``: towards the model without its adapter, off the rewards (reward), or as a term of the loss (loss), times ``kl_coef``.
     ``kl_target``: the mean of that KL per token, in nats, to which ``kl_coef`` is steered from step to step. ``max_kl``: the mean
@@ -78,7 +79,7 @@ class PPOSettings(OnPolicySettings):
     value_coef: float = Field(0.5, gt=0)
     value_clip: float | None = Field(0.2, gt=0)
     value_learning_rate: float = Field(1e-3, gt=0)
-    value_trunk: Literal["shared", "detached"] = "shared"
+    value_trunk: Literal["shared", "detached", "adapter"] = "shared"
     kl: Literal["none", "reward", "loss"] = "none"
     kl_coef: float = Field(0.05, gt=0)
     kl_target: float | None = Field(None, gt=0)
@@ -92,6 +93,12 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     if recipe.sampling.temperature == 0:
         yield "sampling.temperature", "0 is greedy, and a policy that never varies learns nothing from itself; set it above 0"
     settings = recipe.training.ppo
+    if settings.value_trunk == "adapter" and recipe.training.gradient_checkpointing:
+        yield (
+            "training.gradient_checkpointing",
+            "computes a forward again in the backward, by when the critic's adapter is not the active one; set it to false, or "
+            "training.ppo.value_trunk to shared or detached",
+        )
     if settings.gamma_turn == 0:
         if recipe.credit.scheme == "outcome":
             yield "training.ppo.gamma_turn", "0 leaves what credit.scheme outcome pays at the last call; set it above 0"

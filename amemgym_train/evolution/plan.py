@@ -110,6 +110,8 @@ def _model(recipe: Recipe) -> dict[str, Any]:
     else:
         adapter = new_adapter(model, recipe.policy.lora, recipe.seed)
         trained = sum(weight.numel() for weight in adapter.parameters() if weight.requires_grad)
+    if recipe.training.method == "ppo" and recipe.training.ppo.value_trunk == "adapter":
+        trained *= 2
     return {
         "name": recipe.policy.model,
         "at_hand": True,

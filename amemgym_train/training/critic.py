@@ -1,4 +1,7 @@
-"""The critic: a value head on the hidden states of the policy that it judges, so that one forward gives both."""
+"""The critic: a value head on the hidden states of the policy that it judges, so that one forward gives both.
+
+Or on those of an adapter of its own (``value_trunk: adapter``): nothing that it learns moves the policy, for a forward more.
+"""
 
 import json
 from collections.abc import Iterator
@@ -9,6 +12,7 @@ from typing import Any
 
 import torch
 from peft import PeftModel
+from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
@@ -17,6 +21,7 @@ from amemgym_train.errors import UserError
 
 FILE = "value_head.safetensors"  # beside the adapter; PEFT does not look at it
 PREFIX = "value_head."
+ADAPTER = "critic"  # PEFT's name of the second adapter
 STATE = "state"
 
 
@@ -59,8 +64,37 @@ class ValueHead(torch.nn.Linear):
 def attach(model: PeftModel, settings: PPOSettings) -> ValueHead:
     """A new head as a submodule of ``model``, where whatever wraps the model finds its weights."""
     size, state = model.config.get_text_config().hidden_size, HeadState(settings.kl_coef)
+    if settings.value_trunk == "adapter" and ADAPTER not in model.peft_config:
+        _copy_adapter(model)
     model.value_head = ValueHead(size, settings.value_trunk == "detached", state).to(model.device)
     return model.value_head
+
+
+def of_critic(name: str) -> bool:
+    """Whether the critic's optimiser settings are for the weight of this name."""
+    return PREFIX in name or f".{ADAPTER}." in name
+
+
+def keep_training(model: torch.nn.Module) -> None:
+    """PEFT takes an adapter that is not active for one that is not trained, whenever it switches or loads any."""
+    for name, weight in model.named_parameters():
+        if f".{ADAPTER}." in name:
+            weight.requires_grad_(True)
+
+
+@contextmanager
+def judging(model: torch.nn.Module) -> Iterator[None]:
+    """Has the critic's adapter answer, where there is one."""
+    layers = [layer for layer in model.modules() if isinstance(layer, BaseTunerLayer)]
+    before = [layer.active_adapters for layer in layers]
+    own = any(ADAPTER in getattr(layer, "lora_A", ()) for layer in layers)
+    try:
+        for layer in layers if own else ():
+            layer._active_adapter = [ADAPTER]  # ``set_adapter`` would turn off the gradients of the policy's
+        yield
+    finally:
+        for layer, names in zip(layers, before, strict=True):
+            layer._active_adapter = names
 
 
 @contextmanager
@@ -79,22 +113,41 @@ def heard(backbone: torch.nn.Module, head: ValueHead, width: int) -> Iterator[li
 
 
 def save_head(weights: dict[str, torch.Tensor], folder: Path, state: HeadState) -> None:
-    """Write a head into ``folder``. ``weights``: those of ``lora.whole_weights``, of which the head's are taken."""
-    own = {name.removeprefix(PREFIX): weight.cpu().contiguous() for name, weight in weights.items() if name.startswith(PREFIX)}
+    """Write a critic into ``folder``. ``weights``: those of ``lora.whole_weights``, of which the critic's are taken."""
+    own = {name.removeprefix(PREFIX): weight.cpu().contiguous() for name, weight in weights.items() if of_critic(name)}
     save_file(own, folder / FILE, metadata={STATE: json.dumps(asdict(state))})  # one entry: several come in any order
 
 
-def load_head(head: ValueHead, folder: Path) -> None:
-    """Fill ``head`` and its state from ``folder``. UserError when it is another model's, or damaged."""
+def load_head(model: PeftModel, folder: Path) -> None:
+    """Fill ``model``'s head, its state and the critic's adapter from ``folder``. UserError when they are another model's, or
+    damaged."""
     path = folder / FILE
     try:
         with safe_open(path, "pt") as file:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
             state = HeadState(**json.loads(file.metadata()[STATE]))
-        head.load_state_dict(weights)
-        head.state = state
+        adapter = {name: weight for name, weight in model.named_parameters() if f".{ADAPTER}." in name}
+        own = {name: weights.pop(name) for name in list(weights) if f".{ADAPTER}." in name}
+        if own.keys() != adapter.keys():
+            raise ValueError(f"it has {len(own)} weights of an adapter, training.ppo.value_trunk asks for {len(adapter)}")
+        model.value_head.load_state_dict(weights)
+        with torch.no_grad():
+            for name, weight in adapter.items():
+                weight.copy_(own[name])
+        model.value_head.state = state
     except (SafetensorError, OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path} does not load as the value head of this model ({str(error).splitlines()[0]}). Delete it to start with a new "
             "critic, or name the folder of the adapter that it belongs to"
         ) from error
+
+
+def _copy_adapter(model: PeftModel) -> None:
+    """A second adapter that begins as the first one is."""
+    model.add_adapter(ADAPTER, model.peft_config["default"])
+    weights = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, weight in weights.items():
+            if f".{ADAPTER}." in name:
+                weight.copy_(weights[name.replace(f".{ADAPTER}.", ".default.")])
+    keep_training(model)

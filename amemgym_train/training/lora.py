@@ -83,7 +83,7 @@ def save_adapter(model: PeftModel, folder: Path, weights: dict[str, torch.Tensor
     for config in model.peft_config.values():
         if isinstance(config.target_modules, set):  # else they are saved in the order of the set, another in every process
             config.target_modules = sorted(config.target_modules)
-    model.save_pretrained(folder, state_dict=weights, save_embedding_layers=False)
+    model.save_pretrained(folder, state_dict=weights, save_embedding_layers=False, selected_adapters=["default"])
 
 
 def whole_weights(model: PeftModel) -> dict[str, torch.Tensor]:

@@ -28,7 +28,7 @@ from amemgym_train.rollout.records import Row
 from amemgym_train.training import prefix
 from amemgym_train.training.batch import Tensors
 from amemgym_train.training.checkpoints import last_checkpoint
-from amemgym_train.training.critic import FILE, attach, heard, load_head, save_head
+from amemgym_train.training.critic import FILE, attach, heard, judging, keep_training, load_head, of_critic, save_head
 from amemgym_train.training.grpo import EpisodeGRPO, Rollout, sequence, train_grpo
 from amemgym_train.training.lora import whole_weights
 
@@ -48,12 +48,12 @@ class EpisodePPO(EpisodeGRPO):
         self._moved: list[torch.Tensor] = []  # of an update: each micro-batch's sum of KL, and of weights
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
-        """TRL's, with the head in a group of its own."""
+        """TRL's, with the critic's weights in a group of their own."""
         new = self.optimizer is None
         optimizer = super().create_optimizer(model)
         if new:
             named = (self.model if model is None else model).named_parameters()
-            head = [weight for name, weight in named if "value_head." in name]
+            head = [weight for name, weight in named if of_critic(name) and weight.requires_grad]
             for group in optimizer.param_groups:
                 group["params"] = [weight for weight in group["params"] if all(weight is not other for other in head)]
             filled = [group for group in optimizer.param_groups if group["params"]]
@@ -159,15 +159,33 @@ class EpisodePPO(EpisodeGRPO):
         return inputs
 
     def _scores(self, model: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.settings.value_trunk != "adapter":
+            *result, self._values = self._valued(model, *args, **kwargs)
+            return tuple(result)
+        with judging(model):
+            *_, self._values = self._valued(model, *args, **kwargs)
+        return super()._scores(model, *args, **kwargs)
+
+    def _valued(self, model: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """As ``_scores``, and values (B, T)."""
         if "nodes" in self._inputs:
             nodes, trained = self._inputs["nodes"], self._inputs["trained"]
             with self.accelerator.autocast():
-                logps, entropies, self._values = prefix.score(model, self.backbone, nodes, trained, self.head)
-            return logps, entropies, None
+                logps, entropies, values = prefix.score(model, self.backbone, nodes, trained, self.head)
+            return logps, entropies, None, values
         with heard(self.backbone, self.head, self._inputs["trained"].size(1)) as found:
             result = super()._scores(model, *args, **kwargs)
-        (self._values,) = found
-        return result
+        return (*result, *found)
+
+    def _reference(self, inputs: Tensors) -> torch.Tensor:
+        try:
+            return super()._reference(inputs)
+        finally:
+            keep_training(self.model)
+
+    def _load_from_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_checkpoint(*args, **kwargs)
+        keep_training(self.model)
 
     def _loss(self, model: Any, inputs: Tensors) -> torch.Tensor:
         settings, loss = self.settings, super()._loss(model, inputs)
@@ -226,10 +244,11 @@ def train_ppo(
     **settings: Any,
 ) -> dict[str, Any]:
     """``training.grpo.train_grpo`` by PPO. ``model`` gets a value head: that in the folder ``start``, if one was saved there."""
-    head, checkpoint = attach(model, training.ppo), last_checkpoint(folder)
+    attach(model, training.ppo)
+    checkpoint = last_checkpoint(folder)
     known = Path(checkpoint) if checkpoint else start
     if known and (known / FILE).is_file():
-        load_head(head, known)
+        load_head(model, known)
     return train_grpo(model, tokenizer, rollout, credit, training, folder, seed, kind=EpisodePPO, **settings)
 
 

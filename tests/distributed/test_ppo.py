@@ -18,6 +18,7 @@ STEPS, UPDATES = 4, 4
 PPO = ["evolution.iterations=1", "evaluation.controls=[]", "credit.scheme=blend", "training.learning_rate=3e-4"]
 PPO += [f"training.ppo.steps={STEPS}", "training.ppo.level=token", "training.ppo.max_kl=1.2e-5"]
 PPO += ["training.ppo.kl=loss", "training.ppo.kl_coef=0.1", "training.ppo.kl_target=1e-4"]
+CRITICS = {"shared": [*PPO, "training.ppo.value_trunk=shared"], "adapter": [*PPO, "training.ppo.value_trunk=adapter"]}
 DISTRIBUTED = {"cpu_ddp": "MULTI_CPU", "cpu_zero2": "DEEPSPEED", "cpu_zero3": "DEEPSPEED", "cpu_fsdp2": "FSDP"}
 
 
@@ -70,11 +71,17 @@ def weights_of(run):
     return weights, json.loads(state)
 
 
+@pytest.fixture(scope="session", params=["shared"])
+def keys(request):
+    """Those of a run whose critic is a head on the policy, or has an adapter of its own."""
+    return CRITICS[request.param]
+
+
 @pytest.fixture(scope="session")
-def alone(write_recipe, amemgym_train, tmp_path_factory):
+def alone(keys, write_recipe, amemgym_train, tmp_path_factory):
     """The run folder of one process that nothing disturbed."""
     folder = tmp_path_factory.mktemp("alone_ppo")
-    result = amemgym_train("evolve", write_recipe(folder), *PPO, "training.method=ppo")
+    result = amemgym_train("evolve", write_recipe(folder), *keys, "training.method=ppo")
     assert result.returncode == 0, result.stderr
     return folder / "runs" / "tiny"
 
@@ -110,17 +117,21 @@ def assert_the_same_steps(run, alone, config):
     assert max((ours[name] - theirs[name]).abs().max().item() for name in ours) < 2e-5
 
 
-@pytest.mark.parametrize("config", ["cpu_ddp", "cpu_zero2"])
-def test_two_processes_take_the_same_steps(tmp_path, write_recipe, started, alone, config):
+@pytest.mark.parametrize(
+    "keys, config", [("shared", "cpu_ddp"), ("shared", "cpu_zero2"), ("adapter", "cpu_ddp")], indirect=["keys"]
+)
+def test_two_processes_take_the_same_steps(tmp_path, write_recipe, started, alone, keys, config):
     """Real episodes, real updates, in minibatches."""
-    until(started(config, write_recipe(tmp_path), *PPO), None, tmp_path)
+    until(started(config, write_recipe(tmp_path), *keys), None, tmp_path)
     assert_the_same_steps(tmp_path / "runs" / "tiny", alone, config)
 
 
-@pytest.mark.parametrize("config", ["cpu_zero3", "cpu_fsdp2"])
-def test_two_that_share_the_model_take_them_even_when_they_are_stopped(tmp_path, write_recipe, started, alone, config):
+@pytest.mark.parametrize(
+    "keys, config", [("shared", "cpu_zero3"), ("adapter", "cpu_zero3"), ("adapter", "cpu_fsdp2")], indirect=["keys"]
+)
+def test_two_that_share_the_model_take_them_even_when_they_are_stopped(tmp_path, write_recipe, started, alone, keys, config):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
-    process, checkpoints = started(config, recipe, *PPO), run / "iterations" / "001" / ".train.checkpoints"
+    process, checkpoints = started(config, recipe, *keys), run / "iterations" / "001" / ".train.checkpoints"
     until(process, checkpoints / f"checkpoint-{2 * UPDATES}" / "whole", tmp_path)
     process.terminate()  # the launcher takes its processes with it
     process.wait()
@@ -128,23 +139,24 @@ def test_two_that_share_the_model_take_them_even_when_they_are_stopped(tmp_path,
     state = json.loads(kept.read_text())
     state["log_history"][0]["mark"] = 1
     kept.write_text(json.dumps(state))
-    until(started(config, recipe, *PPO), None, tmp_path)
+    until(started(config, recipe, *keys), None, tmp_path)
     assert steps_of(run)[0]["mark"] == 1  # that step was not taken again
     assert_the_same_steps(run, alone, config)
 
 
-def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, started, alone, outcome):
+@pytest.mark.parametrize("keys", ["adapter"], indirect=True)
+def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, started, alone, keys, outcome):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
     checkpoints = run / "iterations" / "001" / ".train.checkpoints"
     for awaited in ("checkpoint-4/whole", "checkpoint-12"):  # the second time it is killed while it writes
-        process = started(None, recipe, *PPO)
+        process = started(None, recipe, *keys)
         until(process, checkpoints / awaited, tmp_path)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert not (run / "iterations" / "001" / "training.json").exists()
     kept = {path.parent.name for path in checkpoints.glob("*/whole")}
     assert kept and kept <= {"checkpoint-4", "checkpoint-8", "checkpoint-12"}  # never in the middle of a step's updates
-    until(started(None, recipe, *PPO), None, tmp_path)
+    until(started(None, recipe, *keys), None, tmp_path)
     (_, _, files), (_, _, expected) = outcome(run), outcome(alone)
     assert files == expected and any(name.endswith("value_head.safetensors") for name in files)  # byte for byte
     assert [step["step"] for step in steps_of(run)] == [UPDATES * number for number in range(1, STEPS + 1)]

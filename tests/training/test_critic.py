@@ -11,7 +11,17 @@ from amemgym_train.credit.rows import PADDING
 from amemgym_train.errors import UserError
 from amemgym_train.rollout.records import Row
 from amemgym_train.training.batch import collate
-from amemgym_train.training.critic import FILE, HeadState, ValueHead, attach, heard, load_head, save_head
+from amemgym_train.training.critic import (
+    FILE,
+    HeadState,
+    ValueHead,
+    attach,
+    heard,
+    judging,
+    keep_training,
+    load_head,
+    save_head,
+)
 from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter
 from amemgym_train.training.prefix import score, tree
 
@@ -86,7 +96,7 @@ def test_a_head_comes_back_with_its_state_and_equal_bytes(model, tmp_path):
     save_head(weights_of(model), tmp_path, state)
     again = attach(model, PPOSettings(kl_coef=0.7))
     assert again.state == HeadState(0.7)
-    load_head(again, tmp_path)
+    load_head(model, tmp_path)
     assert again.state == state
     assert torch.equal(again.weight, head.weight) and torch.equal(again.bias, head.bias)
     first = (tmp_path / FILE).read_bytes()
@@ -108,7 +118,66 @@ def test_a_head_of_another_model_is_refused(model, make_llama, tmp_path):
     attach(model, PPOSettings())
     save_head(weights_of(model), tmp_path, HeadState())
     with pytest.raises(UserError, match="value_head.safetensors does not load as the value head of this model"):
-        load_head(ValueHead(8), tmp_path)
+        model.value_head = ValueHead(8)
+        load_head(model, tmp_path)
+    attach(model, PPOSettings(value_trunk="adapter"))
+    with pytest.raises(UserError, match="has 0 weights of an adapter, training.ppo.value_trunk asks for"):
+        load_head(model, tmp_path)
     (tmp_path / FILE).write_bytes(b"no head")
     with pytest.raises(UserError, match="Delete it to start with a new critic"):
-        load_head(ValueHead(32), tmp_path)
+        load_head(model, tmp_path)
+
+
+@pytest.fixture
+def two(model):
+    """With a critic's adapter that differs from the policy's, and the output of both for some ids."""
+    drawn(attach(model, PPOSettings(value_trunk="adapter")))
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if ".critic.weight" in name:
+                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
+    return model
+
+
+def answers(model):
+    ids = torch.arange(1, 9)[None]
+    plain = model(input_ids=ids).logits
+    with judging(model):
+        judged = model(input_ids=ids).logits
+    return plain, judged
+
+
+def test_the_critics_adapter_begins_as_the_policys_and_both_are_trained(model):
+    policy = model(input_ids=torch.arange(1, 9)[None]).logits
+    attach(model, PPOSettings(value_trunk="adapter"))
+    assert all(torch.equal(one, policy) for one in answers(model))
+    names = set(weights_of(model))
+    policys = {name for name in names if ".default." in name}
+    assert {name.replace(".critic.", ".default.") for name in names if ".critic." in name} == policys
+    with model.disable_adapter():
+        pass
+    assert not any(".critic." in name for name in weights_of(model))  # what PEFT does, and why it is undone
+    keep_training(model)
+    assert set(weights_of(model)) == names
+
+
+def test_the_critics_adapter_answers_only_where_it_is_asked_to(two):
+    plain, judged = answers(two)
+    assert (plain - judged).abs().max() > 1e-2
+    again, _ = answers(two)
+    assert torch.equal(again, plain)
+    judged.sum().backward()
+    touched = {name for name, weight in two.named_parameters() if weight.grad is not None and weight.grad.any()}
+    assert touched and all(".critic." in name for name in touched)
+
+
+def test_the_critics_adapter_is_kept_with_the_head_and_not_with_the_policys(two, make_llama, tmp_path):
+    save_adapter(two, tmp_path)
+    save_head(weights_of(two), tmp_path, HeadState())
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+    again = load_adapter(make_llama(), tmp_path, trainable=True)
+    attach(again, PPOSettings(value_trunk="adapter"))
+    load_head(again, tmp_path)
+    for ours, theirs in zip(answers(again), answers(two), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)

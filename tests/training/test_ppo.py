@@ -14,7 +14,7 @@ from amemgym_train.credit.scored import Call, Scored, estimate, rows_with
 from amemgym_train.errors import UserError
 from amemgym_train.training import ppo
 from amemgym_train.training.arguments import arguments_of, micro_batches
-from amemgym_train.training.critic import HeadState, attach, save_head
+from amemgym_train.training.critic import HeadState, attach, judging, save_head
 from amemgym_train.training.grpo import sequence
 from amemgym_train.training.ppo import NOTHING, EpisodePPO
 
@@ -94,6 +94,9 @@ def by_hand(model, rows, settings, beta=0.0):
         hidden = model.base_model.model.base_model(ids).last_hidden_state[0]
         logps = model.base_model.model.lm_head(hidden).log_softmax(-1)
         states = hidden.detach() if settings.value_trunk == "detached" else hidden
+        if settings.value_trunk == "adapter":
+            with judging(model):
+                states = model.base_model.model.base_model(ids).last_hidden_state[0]
         values = mean + unit * (states @ model.value_head.weight[0] + model.value_head.bias)
         for i, learned in enumerate(row.mask):
             if not learned:
@@ -128,7 +131,8 @@ def same(one, other, relative=1e-5):
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"level": "token"}, {"value_clip": None}, {"kl": "loss", "kl_coef": 0.3}, {"value_trunk": "detached", "epsilon": 0.5}],
+    [{}, {"level": "token"}, {"value_clip": None}, {"kl": "loss", "kl_coef": 0.3}, {"value_trunk": "detached", "epsilon": 0.5},
+     {"value_trunk": "adapter", "kl": "loss", "kl_coef": 0.3}],
     ids=lambda settings: "-".join(map(str, settings.values())) or "defaults",
 )
 def test_the_gradient_is_that_of_the_formulas(model, tokenizer, episodes, tmp_path, settings, shared):
