@@ -49,7 +49,8 @@ def _ask(episode: Episode, period: int, notes: Notes) -> None:
         right = all(notes.get(state) == TRUTH[period][state] for state in states)
         place = {"period": period, "question": question, "parsed": "strict"}
         turn = _turn(episode, "answer", f"answer/p{period}/q{question}", json.dumps({"answer": 2 if right else 1}), place)
-        episode.answers.append(Answer(period, question, 4, 1, 1 if right else 0, turn))
+        agrees = {state: notes.get(state) == TRUTH[period][state] for state in states}
+        episode.answers.append(Answer(period, question, 4, 1, 1 if right else 0, turn, agrees))
         episode.rewards.append(float(right))
     for question, states in enumerate(REQUIRED):
         named = {state: notes.get(state) for state in states}

@@ -21,7 +21,9 @@ def operation(episode: Episode, diagnosis: Diagnosis, config: CreditConfig) -> R
         At p = w(s, p) that condition is k(p, q, s) itself: a state read right in the period of its write counts as right, one
         read wrong there is left out, as it may never have been written. So a read is blamed in later periods only.
     answer turn of (p, q):
-        r = 1 for the right choice, else 0, when all required states are known; no signal otherwise.
+        r = share of the required states with k(p, q, s) = 1 that the choice has right; no signal when there are none. So the
+        right choice earns 1, and who knows a part is paid for using it: an answer does not wait for all to be known.
+        Where the environment does not say what a choice has right: 1 for the right choice, else 0, when all states are known.
     """
     cells = {(cell.period, cell.question): cell for cell in diagnosis.cells}
     lost = losses(episode)
@@ -63,6 +65,14 @@ def _read(probe: Probe, cell: Cell) -> Reward | None:
 
 
 def _answer(answer: Answer, cell: Cell) -> Reward | None:
-    if not all(cell.known.values()):
+    known = [state for state, known in cell.known.items() if known]
+    agrees = answer.agrees
+    if agrees is None:  # only the whole choice can be judged
+        known = known if len(known) == len(cell.known) else []
+        agrees = dict.fromkeys(known, answer.correct)
+    if not known:
         return None
-    return Reward(1.0, "right choice, states known") if answer.correct else Reward(0.0, "wrong choice, states known")
+    used = [state for state in known if agrees[state]]
+    unused = [state for state in known if not agrees[state]]
+    reasons = [f"{', '.join(used)} used" if used else "", f"{', '.join(unused)} known, not used" if unused else ""]
+    return Reward(len(used) / len(known), "; ".join(filter(None, reasons)))

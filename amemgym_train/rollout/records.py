@@ -47,7 +47,10 @@ class Turn:
 
 @dataclass
 class Answer:
-    """One question put to the agent after a period. ``golden`` and ``response`` are 0-based choices; None = unparsable."""
+    """One question put to the agent after a period. ``golden`` and ``response`` are 0-based choices; None = unparsable.
+
+    ``agrees``: of each state that the question requires, whether the response has it right; None where nobody has said so.
+    """
 
     period: int
     question: int
@@ -55,6 +58,7 @@ class Answer:
     golden: int
     response: int | None
     turn: int | None  # index into Episode.turns; None when no LLM call was made
+    agrees: dict[str, bool] | None = None
 
     @property
     def correct(self) -> bool:

@@ -77,7 +77,7 @@ def _schema() -> "pyarrow.Schema":
         "logprobs": pa.list_(pa.float64()),
         **dict.fromkeys(("text", "finish_reason", "operation", "slot", "meta"), text),
     }
-    answer = dict.fromkeys(("period", "question", "choices", "golden", "response", "turn"), pa.int64())
+    answer = dict.fromkeys(("period", "question", "choices", "golden", "response", "turn"), pa.int64()) | {"agrees": text}
     probe = {"period": pa.int64(), "question": pa.int64(), **dict.fromkeys(PROBED, text), "turn": pa.int64()}
     memory = {
         "turn": pa.int64(),
@@ -111,7 +111,7 @@ def _to_row(episode: Episode) -> dict[str, Any]:
     return {
         **vars(episode),
         "turns": [{**vars(turn), "meta": json.dumps(turn.meta)} for turn in episode.turns],
-        "answers": [vars(answer) for answer in episode.answers],
+        "answers": [{**vars(answer), "agrees": json.dumps(answer.agrees)} for answer in episode.answers],
         "probes": [{**vars(probe), **{key: json.dumps(getattr(probe, key)) for key in PROBED}} for probe in episode.probes],
         "memories": [vars(memory) for memory in episode.memories],
         "states": [json.dumps(state) for state in episode.states],
@@ -121,7 +121,7 @@ def _to_row(episode: Episode) -> dict[str, Any]:
 def _from_row(row: dict[str, Any]) -> Episode:
     records = {
         "turns": [Turn(**{**turn, "meta": json.loads(turn["meta"])}) for turn in row["turns"]],
-        "answers": [Answer(**answer) for answer in row["answers"]],
+        "answers": [Answer(**{**answer, "agrees": json.loads(answer["agrees"])}) for answer in row["answers"]],
         "probes": [Probe(**{**probe, **{key: json.loads(probe[key]) for key in PROBED}}) for probe in row["probes"]],
         "memories": [Memory(**memory) for memory in row["memories"]],
         "states": [json.loads(state) for state in row["states"]],

@@ -93,7 +93,7 @@ class EpisodePPO(EpisodeGRPO):
         self._note(batch.figures | self._figures(calls))
         if settings.whiten:
             whiten(calls, moments(weighed(calls), gather_object))
-        batch.batches = [_fit(rows) for rows in dealt(rows, gather=gather_object, **self._cut(step))]
+        batch.batches = [_fit(part) for part in dealt(rows, gather=gather_object, **self._cut(step))]
         return batch
 
     def _measure(self, episodes: list[list[Call]], kl_coef: float) -> None:

@@ -132,7 +132,27 @@ def test_in_the_period_of_the_write_a_read_is_never_blamed(still):
     assert read == [1, 1, None]
 
 
-def test_an_answer_is_paid_only_when_its_states_are_known(still):
+@pytest.mark.parametrize(
+    ("named", "agrees", "reward"),
+    [
+        (TRUTH, {"cheese": True, "tram": True}, 1),
+        (TRUTH, {"cheese": True, "tram": False}, 0.5),
+        (TRUTH, {"cheese": False, "tram": False}, 0),  # a reply that cannot be read has nothing right either
+        ({"tram": "nine"}, {"cheese": True, "tram": False}, 0),  # what was not known was luck
+        ({"tram": "nine"}, {"cheese": False, "tram": True}, 1),
+        ({}, {"cheese": True, "tram": True}, None),
+    ],
+)
+def test_an_answer_is_paid_for_what_it_uses_of_what_is_known(still, named, agrees, reward):
+    episode = still([named], [(0, TRUTH, TRUTH, "strict")], right=[[all(agrees.values())]])
+    (answer,) = episode.answers
+    answer.agrees = agrees
+    assert values(episode)["answer/p0/q0"] == reward
+    if reward == 0.5:
+        assert rewards(episode)["answer/p0/q0"].reason == "cheese used; tram known, not used"
+
+
+def test_where_a_choice_cannot_be_taken_apart_its_states_must_all_be_known(still):
     for known, right, reward in [(TRUTH, True, 1), (TRUTH, False, 0), ({"tram": "nine"}, True, None), ({}, False, None)]:
         episode = still([known], [(0, TRUTH, TRUTH, "strict")], right=[[right]])
         assert values(episode)["answer/p0/q0"] == reward

@@ -51,6 +51,7 @@ def test_the_oracle_is_always_right(users):
         cells = len(user.periods) * len(user.questions)
         assert len(answers) == len(probes) == cells
         assert all(s["response"] == s["golden"] and s["choices"] == 4 for s in answers)
+        assert all(s["agrees"] and all(s["agrees"].values()) for s in answers)
         assert all(s["response"] == s["expected"] for s in probes)
         assert trace[-1][1]["score"] == 1.0 and trace[-1][1]["success"] is True
         assert sum(reward for *_, reward in trace) == cells
@@ -70,6 +71,21 @@ def test_a_constant_answer_scores_its_share(users):
     assert trace[-1][1]["score"] == sum(right) / len(right) < 1
     assert trace[-1][1]["success"] is False
     assert [reward for _, info, reward in trace if (info["scored"] or {}).get("kind") == "answer"] == [float(r) for r in right]
+
+
+@pytest.mark.parametrize("action", ['{"answer": 3}', "no answer"])
+def test_an_answer_is_compared_state_by_state(users, action):
+    """Of what the question requires, what the choice has right; a reply without a choice has nothing right."""
+    user = users[0]
+    trace = play(AMemGymEnv(users), user.id, act=lambda scenario, info: action)
+    answers = [info["scored"] for _, info, _ in trace if (info["scored"] or {}).get("kind") == "answer"]
+    for scored in answers:
+        question, truth = user.questions[scored["question"]], user.periods[scored["period"]].state
+        said = dict(zip(question.required_info, question.answer_choices[2].state, strict=True)) if "3" in action else {}
+        assert scored["agrees"] == {name: said.get(name) == truth[name] for name in question.required_info}
+        assert all(scored["agrees"].values()) == (scored["response"] == scored["golden"])
+    found = {value for scored in answers for value in scored["agrees"].values()}
+    assert found == ({True, False} if "3" in action else {False})
 
 
 def test_the_steps_come_in_the_order_of_the_protocol(users):

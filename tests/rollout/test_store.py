@@ -80,7 +80,7 @@ def sample() -> Episode:
         rewards=[0.0, 1.0],
         score=1.0,
         success=True,
-        answers=[Answer(0, 0, 4, 2, None, None)],
+        answers=[Answer(0, 0, 4, 2, None, None), Answer(0, 1, 4, 2, 1, None, {"a": True, "b": False})],
         probes=[Probe(0, 0, {"coffee order": "oat milk"}, {"coffee order": None}, {"coffee order": 0}, 0)],
         memories=[Memory(0, 0, [{"label": "coffee order", "value": "oat milk", "timestamp": "2020-10-01 09:00:00"}])],
         states=[{"entries": []}],

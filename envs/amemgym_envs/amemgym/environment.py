@@ -123,7 +123,8 @@ class AMemGymEnv(TextEnv):
             response = parse_answer(action, choices)
             self._right.append(response == golden)
             cell = {"kind": "answer", "period": step.period, "question": step.index}
-            return {**cell, "choices": choices, "golden": golden, "response": response}
+            agrees = self.scenario.agreement(step.period, step.index, response)
+            return {**cell, "choices": choices, "golden": golden, "response": response, "agrees": agrees}
         if step.kind == "probe":
             expected = self.scenario.required_state(step.period, step.index)
             return {

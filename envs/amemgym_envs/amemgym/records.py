@@ -84,6 +84,12 @@ class Scenario:
         state = self.periods[period].state
         return {name: state[name] for name in self.questions[question].required_info}
 
+    def agreement(self, period: int, question: int, choice: int | None) -> dict[str, bool]:
+        """Which of the states that the question requires a choice has right, at the end of ``period``; none for no choice."""
+        true, asked = self.required_state(period, question), self.questions[question]
+        said = {} if choice is None else dict(zip(asked.required_info, asked.answer_choices[choice].state, strict=True))
+        return {name: said.get(name) == value for name, value in true.items()}
+
     def fitting(self, period: int, question: int) -> list[int]:
         """The 0-based choices whose state holds at the end of ``period``: one of them in a sound scenario."""
         target = self._target(period, question)
