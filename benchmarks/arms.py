@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 ROOT = Path(__file__).resolve().parents[1]
-TUNING_SEEDS = (10, 11)  # never among those that are reported
+TUNING_SEEDS = (10,)  # never among those that are reported
 SHARES = {
     "memory_score": "memory score",
     "write": "write failures",
@@ -36,7 +36,9 @@ class Comparison:
     recipe: Path = ROOT / "recipes/configs/quickstart.yaml"
 
     def run(self, out: Path, name: str, arm: str, rate: str, seed: int, overrides: Sequence[str]) -> None:
-        """One evolution; a finished or interrupted one is gone on with."""
+        """One evolution; an interrupted one is gone on with, and a finished one left as it is."""
+        if (out / name / "summary.json").is_file():
+            return
         words = [f"name={name}", f"output={out}", f"seed={seed}", f"training.learning_rate={rate}"]
         command = [sys.executable, "-m", "amemgym_train.cli", "evolve", str(self.recipe), *words, *self.settings, *self.arms[arm]]
         env = os.environ | {"OMP_NUM_THREADS": "1"}  # two runs at a time on two cores, each the same on any machine
