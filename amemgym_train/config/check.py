@@ -19,7 +19,7 @@ Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
 
 def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
-    own = (_paths, _prompts, _groups, _operations, _writes, _generators, _overlaps, _controls)
+    own = (_paths, _prompts, _groups, _operations, _of_one_method, _writes, _generators, _overlaps, _controls)
     checks = (*own, credit_problems, curriculum_problems, on_policy_problems, server_problems)
     return [problem for one in checks for problem in one(recipe)]
 
@@ -55,6 +55,19 @@ def _operations(recipe: Recipe) -> Iterator[Problem]:
         yield "training.operations", f"{', '.join(operations)} names one twice"
     if "write" in operations and recipe.agent.name == "native":
         yield "training.operations", "the native agent never makes a write call; remove write, or set agent.name to awi"
+
+
+def _of_one_method(recipe: Recipe) -> Iterator[Problem]:
+    """Keys that the recipe changes and only another method looks at."""
+    training, dpo = recipe.training, recipe.training.dpo
+    if training.known_answers_only and training.method != "rft":
+        yield "training.known_answers_only", f"is how rft chooses rows, training.method is {training.method}; remove it"
+    if training.method != "dpo":
+        return
+    if recipe.credit.loss != type(recipe.credit).model_fields["loss"].default:
+        yield "credit.loss", "has no effect with training.method dpo, whose loss is of whole replies; remove it"
+    if dpo.label_smoothing and dpo.loss != "sigmoid":
+        yield "training.dpo.label_smoothing", f"has no effect with training.dpo.loss {dpo.loss}; remove it, or set sigmoid"
 
 
 def _writes(recipe: Recipe) -> Iterator[Problem]:

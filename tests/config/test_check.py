@@ -83,3 +83,20 @@ def test_the_loader_checks(tmp_path):
         load_recipe(path)
     with pytest.raises(UserError, match="2 problems"):
         load_recipe(path, ["training.keep_per_slot=9"])
+
+
+@pytest.mark.parametrize(
+    ("training", "credit", "key", "named"),
+    [
+        ({"method": "grpo", "known_answers_only": True}, {}, "training.known_answers_only", "training.method is grpo"),
+        ({"method": "dpo", "known_answers_only": True}, {}, "training.known_answers_only", "training.method is dpo"),
+        ({"method": "dpo"}, {"loss": "dapo"}, "credit.loss", "whole replies"),
+        ({"method": "dpo", "dpo": {"loss": "ipo", "label_smoothing": 0.1}}, {}, "training.dpo.label_smoothing", "loss ipo"),
+        ({"method": "rft", "known_answers_only": True}, {"loss": "dapo"}, None, ""),
+        ({"method": "dpo", "dpo": {"label_smoothing": 0.1}}, {}, None, ""),
+    ],
+)
+def test_keys_of_another_method_are_refused(training, credit, key, named):
+    found = problems(training=training, credit=credit)
+    assert set(found) == ({key} if key else set())
+    assert key is None or named in found[key]
