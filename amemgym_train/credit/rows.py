@@ -87,23 +87,6 @@ def deal(rows: Sequence[Row], ranks: int, per_batch: int, batches: int | None = 
     return [[one[rank::ranks] for one in blocks] for rank in range(ranks)]
 
 
-def figures(
-    made: Sequence[Row], kept: Sequence[Row], joined: Sequence[Row], dealt: Sequence[Sequence[Sequence[Row]]]
-) -> dict[str, int]:
-    """Counts from ``rows_of`` (``made``) through ``without_zeros`` (``kept``) and ``merged`` (``joined``) to ``deal``
-    (``dealt``); ``tokens`` are those that are learned.
-    """
-    shown = [row for rank in dealt for batch in rank for row in batch]
-    padding = sum(row.slot == PADDING.slot for row in shown)
-    return {
-        "rows": len(shown) - padding,
-        "padding": padding,
-        "dropped": len(made) - len(kept),
-        "merged": len(kept) - len(joined),
-        "tokens": sum(sum(row.mask) for row in shown),
-    }
-
-
 def _row(episode: Episode, index: int, reason: str, advantage: float, weight: float) -> Row:
     row = Row.from_turn(episode.turns[index], episode, reason)
     return replace(row, advantage=[advantage * m for m in row.mask], weight=[weight * m for m in row.mask])

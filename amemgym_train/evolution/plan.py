@@ -67,7 +67,7 @@ def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int
 
 def _selected(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
     """Of one iteration; ``rows`` and ``steps`` are the most there can be: which calls are kept is seen when they are played."""
-    from amemgym_train.training.sft import steps_of
+    from amemgym_train.training.chosen import steps_of
 
     training = recipe.training
     calls = trained_calls(recipe, scenarios, (recipe.credit if training.method == "dpo" else training).operations)

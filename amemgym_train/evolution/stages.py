@@ -100,14 +100,15 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
 
         return train_on_policy(recipe, iteration, adapter, seed, out)
     from amemgym_train.policy.references import load
-    from amemgym_train.training.dpo import train_dpo
     from amemgym_train.training.lora import save_adapter, start_adapter, whole_weights
-    from amemgym_train.training.sft import train_sft
 
+    if recipe.training.method == "dpo":
+        from amemgym_train.training.dpo import train_dpo as trainer
+    else:
+        from amemgym_train.training.sft import train_sft as trainer
     chosen = choose(recipe, iteration, load_folder(episodes_folder), seed)
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = start_adapter(model, adapter, recipe.policy.lora, recipe.seed)
-    trainer = train_dpo if recipe.training.method == "dpo" else train_sft
     metrics = trainer(model, tokenizer, chosen, recipe.training, out / "trainer", seed)
     log = metrics.pop("log")
     weights = whole_weights(model)

@@ -5,17 +5,17 @@ q as it was when training began. TRL keeps q as a second, frozen adapter on the 
 """
 
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from datasets import Dataset
 from peft import PeftModel
-from transformers import PreTrainedTokenizerBase, PrinterCallback
-from transformers.integrations.deepspeed import unset_hf_deepspeed_config
+from transformers import PreTrainedTokenizerBase
 from trl import DPOConfig, DPOTrainer
 
 from amemgym_train.config.training import TrainingConfig
+from amemgym_train.training.chosen import shared_arguments, trained
 from amemgym_train.training.pairs import Pair
-from amemgym_train.training.sft import shared_arguments
 from amemgym_train.training.shards import shard_on_cpu
 
 REFERENCE = "ref"  # TRL's name of the second adapter
@@ -36,28 +36,20 @@ def train_dpo(
     folder: Path,
     seed: int,
 ) -> dict[str, Any]:
-    """Train ``model`` in place; ``folder`` is the trainer's scratch. Returns loss, steps, seconds, and the trainer's ``log``."""
+    """Train ``model`` in place; ``folder`` is the trainer's scratch.
+
+    Returns loss, steps, seconds and the trainer's ``log``; ``margin``: mean of the pairs'; ``preferred``: the last share of pairs
+    whose chosen reply gained more than the rejected one.
+    """
     arguments = arguments_of(config, folder, seed, len(pairs), model.device.type == "cpu")
     shard_on_cpu()
     data = Dataset.from_list([pair.ids() for pair in pairs])
     trainer = PairDPO(model=model, args=arguments, train_dataset=data, processing_class=tokenizer)
-    trainer.remove_callback(PrinterCallback)  # its log goes to a file
-    result = trainer.train()
+    metrics = trained(trainer) | {"pairs": len(pairs), "margin": fmean(pair.margin for pair in pairs)}
     if REFERENCE in model.peft_config:
         model.delete_adapter(REFERENCE)
-    unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
-    log = trainer.state.log_history
-    told = [entry for entry in log if "rewards/accuracies" in entry]
-    return {
-        "distributed": trainer.accelerator.distributed_type.value,
-        "loss": result.training_loss,
-        "steps": result.global_step,
-        "seconds": result.metrics["train_runtime"],
-        "pairs": len(pairs),
-        "margin": sum(pair.chosen.reward.value - pair.rejected.reward.value for pair in pairs) / len(pairs),
-        **({"preferred": told[-1]["rewards/accuracies"]} if told else {}),
-        "log": log,
-    }
+    told = [entry["rewards/accuracies"] for entry in metrics["log"] if "rewards/accuracies" in entry]
+    return metrics | ({"preferred": told[-1]} if told else {})
 
 
 def arguments_of(config: TrainingConfig, folder: Path, seed: int, pairs: int, on_cpu: bool) -> DPOConfig:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from statistics import fmean
 from typing import Any
 
@@ -44,6 +45,11 @@ class Pair:
     def operation(self) -> str:
         return self.chosen.turn.operation
 
+    @property
+    def margin(self) -> float:
+        """How much more the chosen reply earned."""
+        return self.chosen.reward.value - self.rejected.reward.value
+
     def ids(self) -> dict[str, list[int]]:
         """As TRL's DPOTrainer takes them."""
         return {
@@ -82,21 +88,19 @@ def pairs(
     found: list[Pair] = []
     for slot in sorted(prompts):
         here = [pair for replies in prompts[slot].values() for pair in _matched(replies, training.dpo.margin)]
-        here.sort(key=lambda pair: pair.rejected.reward.value - pair.chosen.reward.value)  # the widest first; stable
+        here.sort(key=lambda pair: -pair.margin)  # stable
         found += here[: training.keep_per_slot]
     return found if training.max_rows is None else share_out(found, training.max_rows, seed)
 
 
 def _matched(replies: Sequence[Reply], margin: float) -> list[Pair]:
-    """From the outside in, each reply in one pair."""
+    """From the outside in, until they are closer than ``margin``: so each reply is in one pair at most."""
     drawn: dict[tuple[int, ...], list[Reply]] = defaultdict(list)
     for one in replies:
         drawn[tuple(one.turn.completion_ids)].append(one)
     ranked = sorted(map(_mean, drawn.values()), key=lambda one: one.rank)
-    half = len(ranked) // 2
-    outside_in = zip(ranked[:half], ranked[::-1][:half], strict=True)
-    made = [Pair(best, worst) for best, worst in outside_in if best.whole]
-    return [pair for pair in made if pair.chosen.reward.value - pair.rejected.reward.value >= margin]
+    outside_in = map(Pair, [one for one in ranked if one.whole], reversed(ranked))
+    return list(takewhile(lambda pair: pair.margin >= margin, outside_in))
 
 
 def _mean(same: Sequence[Reply]) -> Reply:

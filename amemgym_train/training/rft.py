@@ -8,10 +8,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol, TypeVar
 
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.diagnosis.operations import Diagnosis
 from amemgym_train.rollout.records import Episode, Row, Turn
+
+
+class OfOperation(Protocol):
+    """What is trained on and belongs to a kind of call."""
+
+    operation: str
+
+
+Chosen = TypeVar("Chosen", bound=OfOperation)
 
 
 @dataclass(frozen=True)
@@ -86,12 +96,12 @@ def select(
     return rows if config.max_rows is None else share_out(rows, config.max_rows, seed)
 
 
-def share_out(rows: list[Row], limit: int, seed: int) -> list[Row]:
-    """At most ``limit`` rows, drawn at random and dealt in turn from each operation until it has no more."""
-    piles: dict[str, list[Row]] = defaultdict(list)
+def share_out(rows: list[Chosen], limit: int, seed: int) -> list[Chosen]:
+    """At most ``limit`` rows (or pairs), drawn at random and dealt in turn from each operation until it has no more."""
+    piles: dict[str, list[Chosen]] = defaultdict(list)
     for row in Random(seed).sample(rows, len(rows)):
         piles[row.operation].append(row)
-    dealt: list[Row] = []
+    dealt: list[Chosen] = []
     while len(dealt) < limit and any(piles.values()):
         for operation in sorted(piles):
             if piles[operation] and len(dealt) < limit:

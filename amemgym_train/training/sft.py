@@ -3,20 +3,17 @@
 Rows carry the ids that the engine drew, so nothing is tokenised here; the loss sees completion tokens only.
 """
 
-import math
-import sys
 from pathlib import Path
 from typing import Any
 
-from accelerate import PartialState
 from datasets import Dataset
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
-from transformers.integrations.deepspeed import unset_hf_deepspeed_config
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from trl import SFTConfig, SFTTrainer
 
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.rollout.records import Row
-from amemgym_train.training.shards import placement, shard_on_cpu
+from amemgym_train.training.chosen import shared_arguments, trained
+from amemgym_train.training.shards import shard_on_cpu
 
 
 def dataset(rows: list[Row]) -> Dataset:
@@ -41,23 +38,7 @@ def train_sft(
     arguments = arguments_of(config, folder, seed, len(rows), model.device.type == "cpu")
     shard_on_cpu()
     trainer = SFTTrainer(model=model, args=arguments, train_dataset=dataset(rows), processing_class=tokenizer)
-    trainer.remove_callback(PrinterCallback)  # its log goes to a file
-    result = trainer.train()
-    unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
-    return {
-        "distributed": trainer.accelerator.distributed_type.value,
-        "loss": result.training_loss,
-        "steps": result.global_step,
-        "seconds": result.metrics["train_runtime"],
-        "rows": len(rows),
-        "tokens": sum(len(row.ids) for row in rows) * config.epochs,
-        "log": trainer.state.log_history,
-    }
-
-
-def steps_of(config: TrainingConfig, rows: int, processes: int) -> int:
-    """Optimiser steps on so many rows."""
-    return math.ceil(rows / (config.batch_size * config.gradient_accumulation * processes)) * config.epochs
+    return trained(trainer) | {"rows": len(rows), "tokens": sum(len(row.ids) for row in rows) * config.epochs}
 
 
 def arguments_of(config: TrainingConfig, folder: Path, seed: int, rows: int, on_cpu: bool) -> SFTConfig:
@@ -67,28 +48,3 @@ def arguments_of(config: TrainingConfig, folder: Path, seed: int, rows: int, on_
         train_sampling_strategy="group_by_length",
         dataset_kwargs={"skip_prepare_dataset": True},
     )
-
-
-def shared_arguments(config: TrainingConfig, folder: Path, seed: int, rows: int, on_cpu: bool) -> dict[str, Any]:
-    """Settings of every trainer that goes over ``rows`` examples chosen before."""
-    return {
-        "output_dir": str(folder),
-        "per_device_train_batch_size": config.batch_size,
-        "gradient_accumulation_steps": config.gradient_accumulation,
-        "num_train_epochs": config.epochs,
-        "learning_rate": config.learning_rate,
-        "lr_scheduler_type": config.scheduler,
-        "warmup_steps": round(config.warmup_ratio * steps_of(config, rows, PartialState().num_processes)),
-        "max_grad_norm": config.max_grad_norm,
-        "weight_decay": 0.0,
-        "activation_checkpointing": config.gradient_checkpointing,
-        "logging_steps": config.logging_steps,
-        "save_strategy": "no",
-        "report_to": [],
-        "seed": seed,
-        "data_seed": seed,
-        "bf16": False,
-        "max_length": None,
-        "disable_tqdm": not sys.stderr.isatty(),
-        **placement(on_cpu),
-    }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amemgym_train.config.credit import CreditConfig
 from amemgym_train.credit.records import Reward
-from amemgym_train.credit.rows import PADDING, deal, figures, merged, rows_of, without_zeros
+from amemgym_train.credit.rows import PADDING, deal, merged, rows_of, without_zeros
 from amemgym_train.rollout.records import Episode, Row, Turn
 
 CONFIGS = {loss: CreditConfig(loss=loss) for loss in ("grpo", "dapo", "dr_grpo")}
@@ -228,14 +228,6 @@ def test_dr_grpo_needs_to_know_the_longest_completion():
     with pytest.raises(ValueError, match="a completion has 9 tokens; expected at most longest = 7"):
         rows(case, "dr_grpo")
     assert weight(rows(case, "grpo")) == pytest.approx(1)
-
-
-def test_figures_count_what_became_of_the_rows():
-    case = chain(*PIECES), {i: Reward(i, "") for i in range(3)}, {0: 0.5, 1: 0.0, 2: -1.0}
-    made = rows(case)
-    kept = without_zeros(made)
-    joined = merged(kept)
-    assert figures(made, kept, joined, deal(joined, 2, 2)) == {"rows": 1, "padding": 3, "dropped": 1, "merged": 1, "tokens": 4}
 
 
 ROW = {"ids": [1, 2, 3], "mask": [0, 1, 1], "logprobs": [0, -1, -1], "operation": "write", "slot": "write/p0/0"}

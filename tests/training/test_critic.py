@@ -129,14 +129,10 @@ def test_a_head_of_another_model_is_refused(model, make_llama, tmp_path):
 
 
 @pytest.fixture
-def two(model):
+def two(model, moved):
     """With a critic's adapter that differs from the policy's, and the output of both for some ids."""
     drawn(attach(model, PPOSettings(value_trunk="adapter")))
-    generator = torch.Generator().manual_seed(5)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if ".critic.weight" in name:
-                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
+    moved(model, ".critic.weight", 0.1, seed=5)
     return model
 
 

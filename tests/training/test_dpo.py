@@ -1,61 +1,21 @@
 """Pairs for DPO, and DPO on them: the loss by hand, and only the adapter learns."""
 
 import math
-import random
-from dataclasses import replace
 
 import pytest
 import torch
 
-from amemgym_train.agents import build_agent
 from amemgym_train.config.credit import CreditConfig
 from amemgym_train.config.policy import LoraConfig
-from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.training import DPOSettings, TrainingConfig
 from amemgym_train.credit.rewards import Reward, rewarded
-from amemgym_train.diagnosis.operations import diagnose
-from amemgym_train.evaluation.controls import GREEDY, environment
-from amemgym_train.policy.oracle import OraclePolicy
 from amemgym_train.rollout.records import Turn
-from amemgym_train.rollout.runner import Task, play
 from amemgym_train.training.dpo import train_dpo
 from amemgym_train.training.lora import load_adapter, new_adapter, save_adapter
 from amemgym_train.training.pairs import Pair, Reply, pairs
 
-USERS = {"num_users": 2, "num_variables": 4, "num_questions": 4, "num_periods": 1, "num_changes_per_period": 1}
-RECIPE = Recipe.model_validate(
-    {"name": "x", "agent": {"local_length": 0, "flush": "period", "respond": "fixed"}, "scenarios": {"train": USERS}}
-)
 CREDIT = CreditConfig()
 CONFIG = TrainingConfig(method="dpo", keep_per_slot=6)
-
-
-class Mistaken(OraclePolicy):
-    """The oracle, which now and then says nothing of use, or is cut off."""
-
-    async def complete(self, request):
-        completion = await super().complete(request)
-        draw = random.Random(f"{request.episode}/{request.slot}")
-        text = draw.choices([completion.text, "{}", "none of it"], [6, 2, 2])[0]
-        reason = draw.choices(["stop", "length"], [8, 2])[0]
-        ids = [self.tokenizer.convert_tokens_to_ids(char) for char in text] + [self.tokenizer.eos_token_id] * (reason == "stop")
-        return replace(completion, completion_ids=ids, logprobs=[-1.0] * len(ids), text=text, finish_reason=reason)
-
-
-@pytest.fixture(scope="module")
-def episodes(tokenizer):
-    users = {user.id: user for user in RECIPE.scenarios.train.build()}
-    return play(
-        environment(RECIPE, "train", list(users.values())),
-        [Task(name, name, number) for name in users for number in range(6)],
-        lambda task, episode, seed: build_agent(RECIPE.agent, Mistaken(users[task.id], tokenizer), episode, seed, GREEDY),
-        label=None,
-    )
-
-
-@pytest.fixture(scope="module")
-def diagnoses(episodes):
-    return {episode.id: diagnose(episode) for episode in episodes}
 
 
 def test_a_pair_is_two_replies_to_one_prompt_of_which_the_better_is_chosen(episodes, diagnoses):
@@ -87,7 +47,7 @@ def test_a_slot_keeps_its_widest_pairs_and_no_more_than_asked_for(episodes, diag
     slots = {}
     for pair in pairs(episodes, diagnoses, CREDIT, config):
         slots.setdefault((pair.chosen.episode.rpartition("/")[0], pair.chosen.turn.slot), []).append(pair)
-    assert max(map(len, slots.values())) == kept or kept > 1
+    assert max(map(len, slots.values())) == kept
     whole = pairs(episodes, diagnoses, CREDIT, config.model_copy(update={"keep_per_slot": 6}))
     for (task, slot), own in slots.items():
         gaps = sorted(
@@ -112,6 +72,30 @@ def test_a_margin_operations_and_a_bound_leave_pairs_out(episodes, diagnoses):
 
 def reply(prompt, completion, value):
     return Reply("e", Turn(prompt, completion, [-1.0] * len(completion), "", "stop", "answer", "answer/p0/q0"), Reward(value, ""))
+
+
+def test_a_broken_reply_is_never_chosen_and_costs_no_pair(episodes, diagnoses, monkeypatch):
+    """Rewards by hand for the first writes of a group, which have one prompt: pairs are made from the outside in."""
+    group = episodes[0].group
+    mine = [episode for episode in episodes if episode.group == group]
+    slot = next(turn.slot for turn in mine[0].turns if turn.operation == "write")
+    turns = {episode.id: next(turn for turn in episode.turns if turn.slot == slot) for episode in mine}
+    earned = [1.0, 0.9, 0.7, 0.4, 0.2, 0.0]
+    for number, turn in enumerate(turns.values()):
+        turn_of = {"completion_ids": [7, number], "finish_reason": "length" if number in (0, 4) else "stop"}
+        for name, value in turn_of.items():
+            monkeypatch.setattr(turn, name, value)
+        monkeypatch.setitem(turn.meta, "parsed", "strict")
+    given = dict(zip(turns, earned, strict=True))
+
+    def scheme(episode, diagnosis, config):
+        index = next((i for i, turn in enumerate(episode.turns) if turn.slot == slot), None)
+        return {index: Reward(given[episode.id], "")} if episode.id in given else {}
+
+    monkeypatch.setattr("amemgym_train.training.pairs.rewarded", scheme)
+    for margin, expected in ((0.4, [(0.9, 0.0), (0.7, 0.2)]), (0.8, [(0.9, 0.0)]), (0.01, [(0.9, 0.0), (0.7, 0.2)])):
+        made = pairs(episodes, diagnoses, CREDIT, CONFIG.model_copy(update={"dpo": DPOSettings(margin=margin)}))
+        assert [(pair.chosen.reward.value, pair.rejected.reward.value) for pair in made] == expected
 
 
 @pytest.fixture
