@@ -33,8 +33,9 @@ def plan(recipe: Recipe) -> dict[str, Any]:
     """The figures: ``processes``, ``users`` by role, ``batch``, ``model`` and ``run``."""
     check_same(recipe, recipe.run_dir)
     named_files(recipe)  # can be read
-    users = {role: getattr(longest(recipe).scenarios, role).build() for role in ROLES}
-    batch = (_on_policy if recipe.training.on_policy else _selected)(longest(recipe), users["train"])
+    at_its_longest = longest(recipe)
+    users = {role: getattr(at_its_longest.scenarios, role).build() for role in ROLES}
+    batch = (_on_policy if recipe.training.on_policy else _selected)(at_its_longest, users["train"])
     _check_trainer(recipe, batch)
     return {
         "recipe": recipe.name,
