@@ -2,10 +2,12 @@
 
 import copy
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from amemgym_train.agents.base import MemoryAgent, transcript
+from amemgym_train.agents.base import MemoryAgent
 from amemgym_train.agents.parsing import parse_object
+from amemgym_train.agents.past import Past
 from amemgym_train.rollout.records import Memory, Parsed
 
 Entry = dict[str, str]
@@ -19,8 +21,11 @@ class AwiAgent(MemoryAgent):
         self.entries: list[Entry] = []
 
     @property
-    def notes(self) -> str:
-        return "\n".join(f"{entry['label']}: {entry['value']}" for entry in self.entries)
+    def notes(self) -> list[str]:
+        return [f"{entry['label']}: {entry['value']}" for entry in self.entries]
+
+    async def recall(self, query: str) -> Sequence[str]:
+        return self.notes
 
     def save(self) -> dict[str, Any]:
         return {**super().save(), "entries": copy.deepcopy(self.entries)}
@@ -39,13 +44,13 @@ class AwiAgent(MemoryAgent):
 
     async def _write(self, period: int) -> None:
         """One memory-update call for the oldest ``update_bsz`` messages, which then leave ``recent``."""
-        batch, self.recent = self.recent[: self.config.update_bsz], self.recent[self.config.update_bsz :]
+        batch = self.take(self.config.update_bsz)
         about = {"period": period, "sessions": sessions_of(batch), "exposed": exposed_by(batch)}
         number = sum(turn.operation == "write" and turn.meta["period"] == period for turn in self.turns)
-        messages = self.prompts["write"].messages(conversation=transcript(batch), notes=self.notes)
-        text, index = await self.call("write", f"write/p{period}/{number}", messages, about, about)
-        updates, how = read_updates(text, self.config.max_entry_chars)
-        self.turns[index].meta["parsed"] = how
+        past = Past(batch, self.notes)
+        turn = await self.call("write", f"write/p{period}/{number}", self.prompts["write"], past, {}, about)
+        updates, turn.meta["parsed"] = read_updates(turn.text, self.config.max_entry_chars)
+        index = self.record(turn)
         self.entries = merge(self.entries, updates, batch[-1]["time"])
         if self.config.max_entries is not None:
             self.entries = self.entries[-self.config.max_entries :]

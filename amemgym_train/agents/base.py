@@ -1,22 +1,27 @@
 """What an agent is, and the part that memory agents share: the recent messages, the prompts and the record of every LLM call."""
 
+import asyncio
 import copy
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from amemgym_train.agents.parsing import parse_answer, parse_states
-from amemgym_train.agents.templates import load_prompts
+from amemgym_train.agents.past import Message, Past
+from amemgym_train.agents.templates import Prompt, load_prompts
 from amemgym_train.config.agent import AgentConfig
-from amemgym_train.policy.base import Messages, Policy, Request, Sampling
+from amemgym_train.policy.base import Policy, Request, Sampling, TooLong
 from amemgym_train.rollout.records import Memory, Operation, Turn
 
 ACKNOWLEDGEMENT = "Thanks for telling me, I will keep that in mind."
+Asked = tuple[str, dict[str, Any]]  # an observation and its info
 
 
 class Agent(Protocol):
     """Plays one episode. ``acted`` is the index in ``turns`` of the call that made the last action; None when none did.
 
+    ``act_together`` answers several questions or probes of one period at once: an (action, index in ``turns``) for each.
     ``save`` gives all that later actions depend on (JSON values, a copy); ``load`` takes it back, and ``{}`` is an empty memory.
     """
 
@@ -27,16 +32,19 @@ class Agent(Protocol):
 
     async def act(self, observation: str, info: dict[str, Any]) -> str: ...
 
+    async def act_together(self, asked: Sequence[Asked]) -> list[tuple[str, int | None]]: ...
+
     def save(self) -> dict[str, Any]: ...
 
     def load(self, state: dict[str, Any]) -> None: ...
 
 
 class MemoryAgent:
-    """The base of AMemGym's agents. A subclass says what becomes of messages (``absorb``) and which ``notes`` it shows.
+    """The base of AMemGym's agents. A subclass says what becomes of messages (``absorb``) and what it recalls for a prompt.
 
     ``recent`` holds messages {role, content, period, session, time, exposed}, oldest first. ``exposed`` ({info_type: value}) is
     what the environment says the message gave away: it goes on the record of a write and is never shown to a model.
+    ``passed`` messages of ``recent``, the oldest, did not fit the last reply's prompt: later prompts begin behind them.
     """
 
     def __init__(self, config: AgentConfig, policy: Policy, episode: str, seed: int, sampling: Sampling) -> None:
@@ -49,12 +57,12 @@ class MemoryAgent:
         self.turns: list[Turn] = []
         self.memories: list[Memory] = []
         self.acted: int | None = None
-        self.recent: list[dict[str, Any]] = []
+        self.recent: list[Message] = []
+        self.passed = 0
 
-    @property
-    def notes(self) -> str:
-        """The memory as a prompt shows it; empty when there is none."""
-        return ""
+    async def recall(self, query: str) -> Sequence[str]:
+        """The memory as a prompt about ``query`` shows it, one text per note, oldest first; empty when there is none."""
+        return ()
 
     async def absorb(self, period: int) -> None:
         """Called after every exchange of a session, when the new messages are the last of ``recent``."""
@@ -63,89 +71,129 @@ class MemoryAgent:
         """Called before a question or probe of ``period`` is looked at."""
 
     def save(self) -> dict[str, Any]:
-        return {"recent": copy.deepcopy(self.recent)}
+        return {"recent": copy.deepcopy(self.recent)} | ({"passed": self.passed} if self.passed else {})
 
     def load(self, state: dict[str, Any]) -> None:
         self.recent = copy.deepcopy(state.get("recent", []))
+        self.passed = state.get("passed", 0)
 
     async def act(self, observation: str, info: dict[str, Any]) -> str:
         """The action for a step of AMemGym; ``info["kind"]`` says what the step is."""
         self.acted = None
-        kind = info["kind"]
-        if kind == "session":
+        if info["kind"] == "session":
             return await self._converse(observation, info)
-        if kind not in ("question", "probe"):
-            raise ValueError(f"episode {self.episode}: a step of kind {kind!r}; expected session, question or probe")
-        await self.settle(info["period"])
-        return await (self._answer if kind == "question" else self._read)(observation, info)
+        [(action, self.acted)] = await self.act_together([(observation, info)])
+        return action
+
+    async def act_together(self, asked: Sequence[Asked]) -> list[tuple[str, int | None]]:
+        """The calls are recorded in the order of ``asked``, whichever ends first."""
+        for _, info in asked:
+            if info["kind"] not in ("question", "probe"):
+                raise ValueError(f"episode {self.episode}: a step of kind {info['kind']!r}; expected session, question or probe")
+        await self.settle(asked[0][1]["period"])
+        calls = [(self._answer if info["kind"] == "question" else self._read)(text, info) for text, info in asked]
+        replies = await asyncio.gather(*calls, return_exceptions=True)  # all of them end before one that failed is told
+        for reply in replies:
+            if isinstance(reply, BaseException):
+                raise reply
+        return [(action, self.record(turn)) for action, turn in replies]
 
     async def call(
-        self, operation: Operation, slot: str, messages: Messages, facts: dict[str, Any], meta: dict[str, Any]
-    ) -> tuple[str, int]:
-        """Make one LLM call and record it; returns its text and its index in ``turns``.
+        self,
+        operation: Operation,
+        slot: str,
+        prompt: Prompt,
+        past: Past,
+        values: dict[str, str],
+        meta: dict[str, Any],
+        **facts: Any,
+    ) -> Turn:
+        """Make one LLM call, with as much of ``past`` as fits, and return it; ``record`` puts it on the episode.
 
-        ``facts`` reach scripted policies only, ``meta`` is kept on the turn beside ``sampling`` and ``policy_version``.
+        ``values`` fill the other placeholders. ``meta`` is kept on the turn beside ``sampling`` and ``policy_version``; it and
+        ``facts`` reach scripted policies, never a model. TooLong: it does not fit with nothing of the past.
         """
         sampling = replace(self.sampling, max_new_tokens=getattr(self.config.max_new_tokens, operation))
-        completion = await self.policy.complete(Request(messages, operation, slot, sampling, self.episode, self.seed, facts))
-        self.turns.append(
-            Turn(
-                prompt_ids=completion.prompt_ids,
-                completion_ids=completion.completion_ids,
-                logprobs=completion.logprobs,
-                text=completion.text,
-                finish_reason=completion.finish_reason,
-                operation=operation,
-                slot=slot,
-                meta={**meta, "sampling": sampling.as_dict(), "policy_version": self.policy.version},
-            )
+        facts = meta | facts
+        while True:
+            messages = prompt.messages(**past.shown(), **values)
+            request = Request(messages, operation, slot, sampling, self.episode, self.seed, facts)
+            try:
+                completion = await self.policy.complete(request)
+                break
+            except TooLong as over:
+                past = past.shorter(over)
+        if past.left_out:
+            meta = meta | {"left_out": past.left_out}
+        return Turn(
+            prompt_ids=completion.prompt_ids,
+            completion_ids=completion.completion_ids,
+            logprobs=completion.logprobs,
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            operation=operation,
+            slot=slot,
+            meta={**meta, "sampling": sampling.as_dict(), "policy_version": self.policy.version},
         )
-        return completion.text, len(self.turns) - 1
+
+    def record(self, turn: Turn) -> int:
+        """The index of ``turn``, now the last call of the episode."""
+        self.turns.append(turn)
+        return len(self.turns) - 1
+
+    def take(self, count: int) -> list[Message]:
+        """The oldest ``count`` messages, which leave ``recent``."""
+        taken, self.recent = self.recent[:count], self.recent[count:]
+        self.passed = max(self.passed - count, 0)
+        return taken
+
+    async def _past(self, query: str, kept: int = 0) -> Past:
+        notes = await self.recall(query)
+        return Past(self.recent, notes, 0 if notes else self.passed, kept)
 
     async def _converse(self, observation: str, info: dict[str, Any]) -> str:
         origin = {"period": info["period"], "session": info["session"], "time": info["time"]}
         self.recent.append({"role": "user", "content": observation, **origin, "exposed": dict(info["exposed"])})
-        reply = ACKNOWLEDGEMENT if self.config.respond == "fixed" else await self._respond(info)
+        reply = info.get("reply")  # a recorded one, which is listened to in place of the agent's own
+        if reply is None:
+            reply = ACKNOWLEDGEMENT if self.config.respond == "fixed" else await self._respond(observation, info)
         self.recent.append({"role": "assistant", "content": reply, **origin, "exposed": {}})
         await self.absorb(info["period"])
         return reply
 
-    async def _respond(self, info: dict[str, Any]) -> str:
-        facts = {key: info[key] for key in ("period", "session", "round")}
-        slot = "respond/p{period}/s{session}/r{round}".format(**facts)
-        messages = self.prompts["respond"].messages(notes=self.notes, conversation=transcript(self.recent))
-        text, self.acted = await self.call("respond", slot, messages, facts, facts)
-        return text
+    async def _respond(self, observation: str, info: dict[str, Any]) -> str:
+        place = {key: info[key] for key in ("period", "session", "round")}
+        slot = "respond/p{period}/s{session}/r{round}".format(**place)
+        past = await self._past(observation, kept=1)
+        turn = await self.call("respond", slot, self.prompts["respond"], past, {}, place)
+        if not past.notes:
+            self.passed = turn.meta.get("left_out", 0)
+        self.acted = self.record(turn)
+        return turn.text
 
-    async def _answer(self, observation: str, info: dict[str, Any]) -> str:
+    async def _answer(self, observation: str, info: dict[str, Any]) -> tuple[str, Turn]:
         place = {"period": info["period"], "question": info["question"]}
         choices = len(info["choices"])
-        messages = self.prompts["answer"].messages(notes=self.notes, conversation=transcript(self.recent), question=observation)
         slot = "answer/p{period}/q{question}".format(**place)
-        text, self.acted = await self.call("answer", slot, messages, {**place, "choices": choices}, place)
-        choice, how = parse_answer(text, choices, info["choices"])
-        self.turns[self.acted].meta["parsed"] = how
-        return text if choice is None else json.dumps({"answer": choice + 1})
+        past = await self._past(info.get("query", observation))
+        turn = await self.call("answer", slot, self.prompts["answer"], past, {"question": observation}, place, choices=choices)
+        choice, how = parse_answer(turn.text, choices, info["choices"])
+        turn.meta["parsed"] = how
+        return (turn.text if choice is None else json.dumps({"answer": choice + 1})), turn
 
-    async def _read(self, observation: str, info: dict[str, Any]) -> str:
+    async def _read(self, observation: str, info: dict[str, Any]) -> tuple[str, Turn]:
         place = {"period": info["period"], "question": info["question"]}
         schema = info["schema"]
-        messages = self.prompts["read"].messages(
-            notes=self.notes,
-            conversation=transcript(self.recent),
-            schema=observation,
-            keys=" and ".join(schema),
-            blanks="{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: ?" for key in schema) + "}",
-        )
+        values = {
+            "schema": observation,
+            "keys": " and ".join(schema),
+            "blanks": "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: ?" for key in schema) + "}",
+        }
         slot = "read/p{period}/q{question}".format(**place)
-        text, self.acted = await self.call("read", slot, messages, {**place, "schema": schema}, place)
-        states, how = parse_states(text, schema)
-        self.turns[self.acted].meta["parsed"] = how
+        past = await self._past(observation)
+        turn = await self.call("read", slot, self.prompts["read"], past, values, place, schema=schema)
+        states, how = parse_states(turn.text, schema)
+        turn.meta["parsed"] = how
         if how == "failed":
-            return text
-        return json.dumps({state: value for state, value in states.items() if value is not None}, ensure_ascii=False)
-
-
-def transcript(messages: list[dict[str, Any]]) -> str:
-    """The messages as ``User: ...`` and ``Assistant: ...`` lines, oldest first."""
-    return "\n".join(f"{message['role'].capitalize()}: {message['content']}" for message in messages)
+            return turn.text, turn
+        return json.dumps({state: value for state, value in states.items() if value is not None}, ensure_ascii=False), turn

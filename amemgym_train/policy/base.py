@@ -3,7 +3,20 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from amemgym_train.errors import UserError
+
 Messages = list[dict[str, str]]
+
+
+class TooLong(UserError):
+    """A prompt and its reply do not fit the model's window. An agent asks again with less of what is oldest (``agents.past``).
+
+    ``tokens`` of the prompt and the ``room`` that a prompt has; None: not known.
+    """
+
+    def __init__(self, message: str, tokens: int | None = None, room: int | None = None) -> None:
+        super().__init__(message)
+        self.tokens, self.room = tokens, room
 
 
 @dataclass(frozen=True)

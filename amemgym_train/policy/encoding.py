@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amemgym_train.errors import UserError
-from amemgym_train.policy.base import Messages, Request
+from amemgym_train.policy.base import Messages, Request, TooLong
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig, PreTrainedTokenizerBase
@@ -23,6 +23,24 @@ def encode_all(tokenizer: "PreTrainedTokenizerBase", conversations: Sequence[Mes
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
     ids = dict(zip(distinct, tokenizer.apply_chat_template(list(distinct.values()), **options), strict=True))
     return [list(ids[key]) for key in keys]
+
+
+def check_length(request: Request, tokens: int, window: int | None) -> None:
+    """TooLong when a prompt of ``tokens`` and the longest reply to it do not fit ``window`` (None: nothing is known of one)."""
+    new = request.sampling.max_new_tokens
+    if window is not None and tokens + new > window:
+        raise TooLong(
+            f"episode {request.episode}, {request.slot}: a prompt of {tokens} tokens and up to {new} new ones do not fit the "
+            f"model's window of {window} (of a vLLM server: --max-model-len), and nothing of the past is left to leave out. Use "
+            "a model with a longer one",
+            tokens,
+            window - new,
+        )
+
+
+def most_tokens(messages: Messages) -> int:
+    """No fewer than a prompt of ``messages`` has: a token of text is a byte at least, and a template spends few on a message."""
+    return sum(len(message["content"].encode("utf-8", "replace")) + 64 for message in messages)
 
 
 def end_ids(tokenizer: "PreTrainedTokenizerBase", generation: "GenerationConfig") -> set[int]:

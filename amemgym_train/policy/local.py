@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from amemgym_train.errors import UserError
 from amemgym_train.policy.base import Completion, Request, Sampling
 from amemgym_train.policy.decoding import decode
-from amemgym_train.policy.encoding import encode_all, end_ids, stream_seed
+from amemgym_train.policy.encoding import check_length, encode, encode_all, end_ids, most_tokens, stream_seed
 
 
 class LocalPolicy:
@@ -37,10 +36,18 @@ class LocalPolicy:
         self._flush_if_all_wait()
 
     async def complete(self, request: Request) -> Completion:
-        future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        """TooLong, and the batch goes without it, when prompt and reply do not fit the model's window."""
+        self._check_length(request)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Completion] = loop.create_future()
         self._waiting.append((request, future))
-        self._flush_if_all_wait()
+        loop.call_soon(self._flush_if_all_wait)  # not at once: an episode may be about to ask more at the same time
         return await future
+
+    def _check_length(self, request: Request) -> None:
+        window = getattr(self.model.config, "max_position_embeddings", None)
+        if window is not None and most_tokens(request.messages) + request.sampling.max_new_tokens > window:
+            check_length(request, len(encode(self.tokenizer, request.messages)), window)  # what is short is encoded once only
 
     @property
     def eos_ids(self) -> set[int]:
@@ -66,8 +73,6 @@ class LocalPolicy:
     def complete_batch(self, requests: list[Request]) -> list[Completion]:
         """Completions in the order of ``requests``; the batching inside depends on the requests alone."""
         prompts = encode_all(self.tokenizer, [request.messages for request in requests])
-        for request, prompt in zip(requests, prompts, strict=True):
-            self._check_length(request, len(prompt))
         groups: dict[tuple[str, Sampling], list[int]] = {}
         for i, request in enumerate(requests):  # prompts of one operation begin alike, which makes their prefill cheaper
             groups.setdefault((request.operation, replace(request.sampling, max_new_tokens=0)), []).append(i)
@@ -78,15 +83,6 @@ class LocalPolicy:
                 batch = members[start : start + self.max_batch_size]
                 completions.update(self._decode(batch, requests, prompts, sampling))
         return [completions[i] for i in range(len(requests))]
-
-    def _check_length(self, request: Request, tokens: int) -> None:
-        window = getattr(self.model.config, "max_position_embeddings", None)
-        new = request.sampling.max_new_tokens
-        if window is not None and tokens + new > window:
-            raise UserError(
-                f"episode {request.episode}, {request.slot}: a prompt of {tokens} tokens and up to {new} new ones do not fit the "
-                f"model's window of {window}. Use the awi agent, fewer periods or rounds, or another model"
-            )
 
     def _decode(
         self, batch: list[int], requests: list[Request], prompts: list[list[int]], sampling: Sampling

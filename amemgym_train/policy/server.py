@@ -17,7 +17,7 @@ from amemgym_train.config.server import ServerConfig
 from amemgym_train.errors import Unscorable, UserError
 from amemgym_train.policy import adapters, server_check
 from amemgym_train.policy.base import Completion, Request
-from amemgym_train.policy.encoding import encode, end_ids, generation_of, stream_seed
+from amemgym_train.policy.encoding import check_length, encode, end_ids, generation_of, stream_seed
 from amemgym_train.policy.replies import drawn
 from amemgym_train.policy.wire import Passing, Refused, Server
 
@@ -65,7 +65,8 @@ class ServerPolicy:
         for server in self.servers:
             server.window, server.rank = window, rank
             try:
-                server_check.check_window(server, server_check.identify(server, tries=1))
+                server_check.identify(server, tries=1)
+                server_check.check_window(server)
                 server_check.check_logprobs(server, hello, tries=1)
                 if rank:
                     adapters.check_lora(server, folder, tries=1)
@@ -93,9 +94,10 @@ class ServerPolicy:
             self._unload(self._adapter)
 
     async def complete(self, request: Request) -> Completion:
-        """Unscorable when the server cannot be reached in all tries; UserError when it refuses."""
+        """Unscorable when the server cannot be reached in all tries; UserError when it refuses, TooLong for the length."""
         server, session = self.server_of(request.episode), await self._session()
         prompt = encode(self.tokenizer, request.messages)
+        check_length(request, len(prompt), server.max_model_len)
         async with session.slots[server.url]:
             ids, logprobs, reason = await self._answer(server, session, request, prompt)
         text = self.tokenizer.decode(ids, skip_special_tokens=True)
@@ -119,6 +121,9 @@ class ServerPolicy:
                     reply = await server.complete(session.client, body | {"model": name})
                     return drawn(server, reply, request.sampling.max_new_tokens)
                 except Refused as refused:
+                    if refused.status == 400 and server.max_model_len is None:  # it was not asked yet
+                        await asyncio.to_thread(server_check.identify, server, tries=1)
+                        check_length(request, len(prompt), server.max_model_len)
                     if refused.status != 404 or restored:
                         raise _refusal(server, request, refused) from refused
                 # a server that was restarted knows no adapter, and one not met before may call its model otherwise

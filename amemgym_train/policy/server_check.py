@@ -25,7 +25,8 @@ def identify(server: Server, tries: int) -> dict[str, Any]:
     for card in found:
         served = {str(card.get("id")), str(card.get("root") or card.get("id"))}
         if server.model in served or Path(server.model).name in {Path(name).name for name in served}:
-            server.base = str(card["id"])
+            server.base, most = str(card["id"]), card.get("max_model_len")
+            server.max_model_len = most if isinstance(most, int) else None
             return card
     raise UserError(
         f"policy.server {server.url}: serves {' and '.join(str(card.get('root') or card.get('id')) for card in found)}, but "
@@ -33,10 +34,10 @@ def identify(server: Server, tries: int) -> dict[str, Any]:
     )
 
 
-def check_window(server: Server, card: dict[str, Any]) -> None:
+def check_window(server: Server) -> None:
     """UserError when prompt and reply together may be longer than the server takes; one that names no limit passes."""
-    most = card.get("max_model_len")
-    if isinstance(most, int) and most < server.window:
+    most = server.max_model_len
+    if most is not None and most < server.window:
         raise UserError(
             f"policy.server {server.url}: its --max-model-len is {most}, prompts and replies need up to {server.window} tokens. "
             f"Start it with: {server.start_command()}"

@@ -44,7 +44,9 @@ class Refused(Exception):
 
 
 class Server:
-    """A server at ``url`` that should serve ``model`` (a folder or hub id); ``base`` is its own name for that model, once known.
+    """A server at ``url`` that should serve ``model`` (a folder or hub id).
+
+    ``base``: its own name for that model, and ``max_model_len``: its own limit, once known.
 
     ``window``: most tokens of a prompt and its reply; ``rank``: that of the adapters it should load (0: none or not known).
     ``backoff_s`` * 2 ** n with jitter, or what the server asks for if that is longer, passes before try n + 2.
@@ -53,6 +55,7 @@ class Server:
     def __init__(self, url: str, model: str, config: "ServerConfig", backoff_s: float) -> None:
         self.url, self.model, self.config, self.backoff_s = url, model, config, backoff_s
         self.base: str | None = None
+        self.max_model_len: int | None = None
         self.window, self.rank = 0, 0
         self.tries = config.retries + 1
         self._jitter = Random()

@@ -3,12 +3,15 @@
 import asyncio
 import functools
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from amemgym_train.agents.base import Agent
+from amemgym_train.agents.base import Agent, Asked
 from amemgym_train.errors import UserError
+from amemgym_train.rollout.pieces import Pieces, lengths
 from amemgym_train.rollout.pool import AgentFactory, Script, Task, run_scripts
 from amemgym_train.rollout.progress import Progress
 from amemgym_train.rollout.records import Answer, Episode, Probe
@@ -19,7 +22,10 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 EnvironmentFactory = Callable[[Task], "TextEnv"]
-Act = Callable[[str, dict[str, Any]], Awaitable[str]]  # observation, info -> action
+PiecesOf = Callable[[Task], Pieces]
+Replies = list[tuple[str, int | None]]  # actions, each with the turn that made it
+Act = Callable[[list[Asked]], Awaitable[Replies]]
+Took = tuple[str, float, bool, bool, dict[str, Any]]  # what a step of an environment gives
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,18 @@ class Inquiry:
     states: Sequence[dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How environments are stepped through. ``seed`` resets each; ``take`` makes a step.
+
+    ``together``: a period's questions and probes, none of which changes the memory, are asked at once.
+    """
+
+    seed: int
+    take: "Callable[[TextEnv, str], Awaitable[Took]]"
+    together: bool
+
+
 async def play_all(
     environment_factory: EnvironmentFactory,
     tasks: Sequence[Task],
@@ -38,14 +56,18 @@ async def play_all(
     seed: int = 0,
     concurrency: int = 64,
     label: str | None = "play",
+    together: bool = False,
+    pieces: PiecesOf | None = None,
 ) -> list[Episode]:
     """Play every task once, at most ``concurrency`` at a time; the episodes come back in the order of ``tasks``.
 
     ``seed`` resets every environment, so that a group meets the same user, and goes to every agent; ``Task.seed``, a part of the
     episode's id, tells the draws of a group's episodes apart. ``label`` heads the progress display, None shows none.
+    ``pieces``: where each period is kept as soon as it is over, and taken from when it is there already.
     """
-    jobs = [(task, _playing(environment_factory, task, seed)) for task in tasks]
-    return await run_scripts(jobs, agent_factory, seed, concurrency, label)
+    with _manner(seed, concurrency, together) as manner:
+        jobs = [(task, _playing(environment_factory, task, manner, pieces)) for task in tasks]
+        return await run_scripts(jobs, agent_factory, seed, concurrency, label)
 
 
 async def ask_all_again(
@@ -54,6 +76,7 @@ async def ask_all_again(
     seed: int = 0,
     concurrency: int = 64,
     label: str | None = "ask again",
+    together: bool = False,
 ) -> list[Episode]:
     """Episodes with answers only: each inquiry's questions, asked of an agent that is given its memories.
 
@@ -62,8 +85,9 @@ async def ask_all_again(
 
     ValueError: an inquiry has not one state per period, or its scenario is not its task's.
     """
-    jobs = [(inquiry.task, _asking(inquiry, seed)) for inquiry in inquiries]
-    return await run_scripts(jobs, agent_factory, seed, concurrency, label)
+    with _manner(seed, concurrency, together) as manner:
+        jobs = [(inquiry.task, _asking(inquiry, manner)) for inquiry in inquiries]
+        return await run_scripts(jobs, agent_factory, seed, concurrency, label)
 
 
 def _blocking(function: Callable[P, Coroutine[Any, Any, list[Episode]]]) -> Callable[P, list[Episode]]:
@@ -94,20 +118,45 @@ def check_unscorable(episodes: Sequence[Episode], limit: float) -> None:
     )
 
 
-def _playing(environment_factory: EnvironmentFactory, task: Task, seed: int) -> Script:
-    async def script(agent: Agent, episode: Episode, shown: Progress) -> None:
-        async def act(observation: str, info: dict[str, Any]) -> str:
-            action = await agent.act(observation, info)
-            if info.get("period_end"):
-                episode.states.append(agent.save())
-            return action
+@contextmanager
+def _manner(seed: int, threads: int, together: bool) -> Iterator[Manner]:
+    """Steps are made in one of so many threads where the environment may wait for a network."""
+    with ThreadPoolExecutor(max(threads, 1), "environment") as pool:  # starts a thread when it needs one
 
-        await _drive(environment_factory(task), act, agent, episode, seed, shown)
+        async def take(environment: "TextEnv", action: str) -> Took:
+            if not environment.blocking:
+                return environment.step(action)
+            return await asyncio.get_running_loop().run_in_executor(pool, environment.step, action)
+
+        yield Manner(seed, take, together)
+
+
+def _playing(environment_factory: EnvironmentFactory, task: Task, manner: Manner, pieces: PiecesOf | None) -> Script:
+    async def script(agent: Agent, episode: Episode, shown: Progress) -> None:
+        kept, options = pieces(task) if pieces else None, {}
+        if kept and (period := kept.resume(episode)):
+            if episode.success is not None:
+                return
+            agent.load(episode.states[-1])
+            options = {"period": period, "right": [answer.correct for answer in episode.answers]}
+        since = lengths(episode)
+
+        def over(period: int) -> None:
+            nonlocal since
+            episode.states.append(agent.save())
+            if kept:
+                kept.keep(episode, since, period)
+                since = lengths(episode)
+
+        async def act(asked: list[Asked]) -> Replies:
+            return await _replies(agent, asked)
+
+        await _drive(environment_factory(task), manner, act, over, episode, shown, options)
 
     return script
 
 
-def _asking(inquiry: Inquiry, seed: int) -> Script:
+def _asking(inquiry: Inquiry, manner: Manner) -> Script:
     scenario, states = inquiry.scenario, inquiry.states
     if len(states) != len(scenario.periods) or inquiry.task.id != scenario.id:
         raise ValueError(
@@ -118,31 +167,51 @@ def _asking(inquiry: Inquiry, seed: int) -> Script:
     async def script(agent: Agent, episode: Episode, shown: Progress) -> None:
         from amemgym_envs.amemgym.environment import AMemGymEnv
 
-        async def act(observation: str, info: dict[str, Any]) -> str:
-            if info["kind"] != "question":
-                return ""  # sessions are passed over: what they would have left behind is in the state
-            agent.load(states[info["period"]])
-            return await agent.act(observation, info)
+        async def act(asked: list[Asked]) -> Replies:
+            if asked[0][1]["kind"] != "question":
+                return [("", None)]  # sessions are passed over: what they would have left behind is in the state
+            agent.load(states[asked[0][1]["period"]])
+            return await _replies(agent, asked)
 
-        await _drive(AMemGymEnv([scenario], probes=False), act, agent, episode, seed, shown)
+        await _drive(AMemGymEnv([scenario], probes=False), manner, act, lambda period: None, episode, shown, {})
 
     return script
 
 
-async def _drive(environment: "TextEnv", act: Act, agent: Agent, episode: Episode, seed: int, shown: Progress) -> None:
-    """Step through one task with the actions of ``act``, and keep what the environment says about them."""
+async def _replies(agent: Agent, asked: list[Asked]) -> Replies:
+    if len(asked) > 1:
+        return await agent.act_together(asked)
+    return [(await agent.act(*asked[0]), agent.acted)]
+
+
+async def _drive(
+    environment: "TextEnv",
+    manner: Manner,
+    act: Act,
+    over: Callable[[int], None],
+    episode: Episode,
+    shown: Progress,
+    options: dict[str, Any],
+) -> None:
+    """Step through one task with the actions of ``act``, keep what the environment says about them, and call ``over`` after each
+    period."""
     try:
-        observation, info = environment.reset(seed=seed, options={"task": episode.task})
-        over = False
-        while not over:
-            action = await act(observation, info)
-            observation, reward, terminated, truncated, info = environment.step(action)
-            episode.rewards.append(float(reward))
-            if info.get("scored"):
-                _record(episode, info["scored"], agent.acted)
-            shown.step()
-            over = terminated or truncated
-        episode.score, episode.success = info.get("score"), info.get("success")
+        observation, info = environment.reset(seed=manner.seed, options={"task": episode.task} | options)
+        ended = False
+        while not ended:
+            asked = environment.inquiries() if manner.together and info["kind"] != "session" else [(observation, info)]
+            last = asked[-1][1]
+            for action, turn in await act(asked):
+                observation, reward, terminated, truncated, info = await manner.take(environment, action)
+                episode.rewards.append(float(reward))
+                if info.get("scored"):
+                    _record(episode, info["scored"], turn)
+                shown.step()
+                ended = terminated or truncated
+            if ended:
+                episode.score, episode.success = info.get("score"), info.get("success")
+            if last.get("period_end"):
+                over(last["period"])
     finally:
         environment.close()
 

@@ -41,6 +41,8 @@ class TextEnv(gymnasium.Env[str, str], ABC):
     """A gymnasium environment of strings. Subclasses set ``card`` and implement ``tasks``, ``reset`` and ``step``.
 
     ``reset(seed=, options={"task": id})`` starts a task; without a task one is drawn from the environment's random generator.
+    ``blocking``: a step may wait for a network, and is better made in a thread of its own.
+
     ``info`` of reset and step always has ``kind``, ``instruction``, ``ephemeral`` (this exchange must not enter an agent's
     memory), ``score`` (so far) and ``success`` (None until the end).
     """
@@ -48,6 +50,7 @@ class TextEnv(gymnasium.Env[str, str], ABC):
     card: ClassVar[EnvCard]
     metadata: dict[str, Any] = {"render_modes": []}
     render_mode = None
+    blocking = False
 
     def __init__(self) -> None:
         self.observation_space = AnyText()

@@ -111,7 +111,7 @@ def test_merge_appends_new_labels_and_moves_rewritten_ones_to_the_end():
         {"label": "pet", "value": "dog", "timestamp": later},
         {"label": "home", "value": "flat", "timestamp": later},
     ]
-    assert agent.notes == "drink: tea\npet: dog\nhome: flat"
+    assert agent.notes == ["drink: tea", "pet: dog", "home: flat"]
     assert [(memory.turn, memory.period, len(memory.entries)) for memory in agent.memories] == [(0, 0, 2), (1, 0, 3)]
     assert merge(agent.entries, {}, "never") == agent.entries
 
@@ -135,7 +135,7 @@ def test_what_is_saved_or_recorded_is_a_copy():
 def test_beyond_max_entries_the_oldest_notes_go():
     agent = awi(Scripted(['{"a": "1", "b": "2", "c": "3"}', '{"a": "4"}']), local_length=0, max_entries=2)
     talk(agent, 2)
-    assert agent.notes == "c: 3\na: 4"
+    assert agent.notes == ["c: 3", "a: 4"]
 
 
 @pytest.mark.parametrize("reply", ["I will remember that!", "", '{"pet": {"kind": "dog"}}', '{"pet": ["dog"]}', '{"pet": null}'])

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from amemgym_train.config.policy import LoraConfig
-from amemgym_train.errors import UserError
-from amemgym_train.policy.base import Request, Sampling
+from amemgym_train.policy.base import Request, Sampling, TooLong
 from amemgym_train.policy.local import LocalPolicy, stream_seed
 from amemgym_train.training.lora import new_adapter
 
@@ -132,6 +131,41 @@ def test_whoever_was_cancelled_is_not_waited_for_nor_answered(llama, tokenizer):
     assert policy.batches == [["b"]]
 
 
+def test_what_an_episode_asks_at_once_is_one_batch(llama, tokenizer):
+    policy = Watched(llama, tokenizer)
+    asked = {name: [request(name, f"answer/p0/q{i}", f"Pick {i}?") for i in range(3)] for name in ("a", "b")}
+
+    async def run():
+        for name in asked:
+            policy.enter(name)
+        replies = await asyncio.gather(*(policy.complete(one) for requests in asked.values() for one in requests))
+        for name in asked:
+            policy.leave(name)
+        return replies
+
+    together = asyncio.run(run())
+    assert policy.batches == [["a"] * 3 + ["b"] * 3]
+    alone = [LocalPolicy(llama, tokenizer).complete_batch([one])[0] for requests in asked.values() for one in requests]
+    assert [one.completion_ids for one in together] == [one.completion_ids for one in alone]
+
+
+def test_one_prompt_that_is_too_long_spoils_no_batch(llama, tokenizer):
+    policy = Watched(llama, tokenizer)
+    long = request("a", "answer/p0/q0", "coffee " * llama.config.max_position_embeddings)
+
+    async def run():
+        for name in ("a", "b"):
+            policy.enter(name)
+        return await asyncio.gather(
+            policy.complete(long), policy.complete(request("b", "answer/p0/q0")), policy.complete(request("a", "answer/p0/q1")),
+            return_exceptions=True,
+        )
+
+    refused, *answered = asyncio.run(run())
+    assert isinstance(refused, TooLong) and all(reply.completion_ids for reply in answered)
+    assert policy.batches == [["a", "b"]]
+
+
 def test_when_everybody_was_cancelled_nothing_is_decoded(llama, tokenizer):
     policy = Watched(llama, tokenizer)
 
@@ -181,8 +215,10 @@ def test_a_fresh_adapter_changes_nothing_and_a_trained_one_does(llama, tokenizer
 def test_a_prompt_that_does_not_fit_the_window_is_told(llama, tokenizer):
     window = llama.config.max_position_embeddings
     long = request("e7", "answer/p0/q0", "coffee " * window)
-    with pytest.raises(UserError, match=rf"episode e7, answer/p0/q0: a prompt of \d+ tokens and up to 9 .* window of {window}"):
-        LocalPolicy(llama, tokenizer).complete_batch([long])
+    told = rf"episode e7, answer/p0/q0: a prompt of \d+ tokens and up to 9 .* window of {window}"
+    with pytest.raises(TooLong, match=told) as over:
+        asyncio.run(LocalPolicy(llama, tokenizer).complete(long))
+    assert over.value.room == window - 9 and over.value.tokens > window
 
 
 def test_what_an_interrupt_cancelled_during_a_batch_is_passed_over(llama, tokenizer, requests):

@@ -13,7 +13,7 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.server import ServerConfig
 from amemgym_train.errors import Unscorable, UserError
 from amemgym_train.evaluation.controls import agents, environment
-from amemgym_train.policy.base import Request, Sampling
+from amemgym_train.policy.base import Request, Sampling, TooLong
 from amemgym_train.policy.local import LocalPolicy
 from amemgym_train.policy.server import ServerPolicy
 from amemgym_train.rollout.pool import Task
@@ -326,8 +326,12 @@ def test_something_else_at_the_address_is_told(vllm, policy_for, body):
 
 
 def test_a_prompt_that_does_not_fit_is_told(vllm, policy_for):
-    with pytest.raises(UserError, match=r"episode AMemGym-v0/user0/0, answer/p0/q0: .* length is 16 tokens.*--max-model-len"):
-        answer(policy_for(vllm(window=16)), request())
+    told = r"episode AMemGym-v0/user0/0, answer/p0/q0: .* window of 16 .*--max-model-len"
+    policy = policy_for(vllm(window=16))
+    for _ in range(2):  # refused by the server at first; from then on its limit is known
+        with pytest.raises(TooLong, match=told) as over:
+            answer(policy, request())
+        assert over.value.tokens == 18 and over.value.room == 4
 
 
 def test_a_model_that_is_not_there_is_told(vllm, policy_for):

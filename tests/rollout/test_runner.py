@@ -15,6 +15,8 @@ TASKS = [Task(id, group=id, seed=seed, environment="Chat") for id, seed in [("a"
 class Chat:
     """``length`` session steps; raises ``error`` in place of step ``at`` where one is given."""
 
+    blocking = False
+
     def __init__(self, length, error=None, at=0):
         self.length = length
         self.error = error

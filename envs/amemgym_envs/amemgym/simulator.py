@@ -1,7 +1,12 @@
-"""The scripted user: opens each session with the scenario's words and then keeps the talk going without revealing anything."""
+"""Who talks to an agent: what a user is, and the scripted one.
 
+It opens each session with the scenario's words and then keeps the talk going without revealing anything.
+"""
+
+from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
+from typing import Protocol
 
 from amemgym_envs.amemgym.errors import ScenarioError
 from amemgym_envs.amemgym.languages import wording
@@ -9,11 +14,33 @@ from amemgym_envs.amemgym.languages.words import mentions
 from amemgym_envs.amemgym.records import Scenario
 
 
+class User(Protocol):
+    """One user of one episode. ``blocking``: its words may come over a network, so that asking for them takes a while.
+
+    ``rounds``: user messages of a session, the opening included; None leaves that to the environment. ``reply``: a recorded reply
+    of an assistant, to be heard in place of the agent's own; None where the agent replies itself.
+    """
+
+    blocking: bool
+
+    def opening(self, period: int, session: int) -> str: ...
+
+    def follow_up(self, period: int, session: int, round: int, talk: Sequence[dict[str, str]]) -> str:
+        """The message of round 1, 2, ...; ``talk`` is the session so far, messages {role, content}."""
+        ...
+
+    def rounds(self, period: int, session: int) -> int | None: ...
+
+    def reply(self, period: int, session: int, round: int) -> str | None: ...
+
+
 class ScriptedUser:
     """A user without an LLM. Its words are fixed by the scenario and the seed, whatever the agent replies.
 
     It speaks the scenario's language; a session's own off-topic messages come before follow-ups.
     """
+
+    blocking = False
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
@@ -31,7 +58,7 @@ class ScriptedUser:
         told = self.scenario.periods[period].sessions[session]
         return f"[Current Time: {told.session_time}]\n{told.query}"
 
-    def follow_up(self, period: int, session: int, round: int) -> str:
+    def follow_up(self, period: int, session: int, round: int, talk: Sequence[dict[str, str]] = ()) -> str:
         """The user's message of round 1, 2, ... (round 0 is the opening), another one each round until the words run out."""
         if round < 1:
             raise ValueError(f"follow_up of round {round}: follow-ups count from 1, the opening is round 0")
@@ -41,6 +68,12 @@ class ScriptedUser:
         round -= len(off_topic)
         order = Random(f"{self.seed}/{self.scenario.id}/{period}/{session}").sample(self._follow_ups, len(self._follow_ups))
         return order[(round - 1) % len(order)]
+
+    def rounds(self, period: int, session: int) -> int | None:
+        return None
+
+    def reply(self, period: int, session: int, round: int) -> str | None:
+        return None
 
 
 @lru_cache(1024)  # every episode of a group asks
