@@ -7,6 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -207,3 +210,93 @@ def undisturbed(write_recipe, amemgym_train, tmp_path_factory):
     result = amemgym_train("evolve", write_recipe(folder))
     assert result.returncode == 0, result.stderr
     return folder / "runs" / "tiny"
+
+
+class Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64  # as many connections at once as the tests may open
+
+
+class ChatServer:
+    """An OpenAI-compatible server on 127.0.0.1 that says what ``model(messages)`` returns.
+
+    ``faults`` are served first: (status, headers, body) each, a body shorter than its Content-Length being broken off, or "hang".
+    ``fails(body)`` may return one for a request of its choice. After ``hold_after`` replies, requests wait for ``released``.
+    """
+
+    def __init__(self, model):
+        self.model = model
+        self.requests = []
+        self.faults = deque()
+        self.fails = lambda body: None
+        self.finish_reason = None
+        self.hold_after = None
+        self.held, self.released = threading.Event(), threading.Event()
+        self.lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                status, headers, content = outer.reply(self.path, self.headers, body)
+                sent = {"Content-Length": len(content)} | headers
+                try:
+                    self.send_response(status)
+                    for name, value in sent.items():
+                        self.send_header(name, str(value))
+                    self.end_headers()
+                    self.wfile.write(content)
+                except OSError:  # the client was killed, or did not wait
+                    self.close_connection = True
+                self.close_connection |= int(sent["Content-Length"]) != len(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = Listener(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def reply(self, path, headers, body):
+        with self.lock:
+            number = len(self.requests)
+            self.requests.append({"path": path, "authorization": headers.get("Authorization"), **body})
+            fault = self.faults.popleft() if self.faults else self.fails(body)
+        if fault == "hang":
+            self.released.wait(60)
+        elif fault is not None:
+            return fault
+        if self.hold_after is not None and number >= self.hold_after:
+            self.held.set()
+            self.released.wait(60)
+        said = self.model(body["messages"])
+        text = said if isinstance(said, str) else json.dumps(said)
+        words = sum(len(message["content"].split()) for message in body["messages"])
+        usage = {"prompt_tokens": words, "completion_tokens": len(text.split())}
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+        if self.finish_reason is not None:
+            choice["finish_reason"] = self.finish_reason
+        return 200, {"Content-Type": "application/json"}, json.dumps({"choices": [choice], "usage": usage}).encode()
+
+    def close(self):
+        self.released.set()
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture
+def chat_server(monkeypatch):
+    """Starts chat servers, each with its model."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    started = []
+
+    def start(model):
+        started.append(ChatServer(model))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()

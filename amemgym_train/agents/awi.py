@@ -5,20 +5,24 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from amemgym_train.agents.base import MemoryAgent
+from amemgym_train.agents.batches import BatchAgent, about
 from amemgym_train.agents.parsing import parse_object
-from amemgym_train.agents.past import Past
+from amemgym_train.agents.past import Message, Past
 from amemgym_train.rollout.records import Memory, Parsed
 
 Entry = dict[str, str]
 
 
-class AwiAgent(MemoryAgent):
-    """``entries`` are the notes {label, value, timestamp}, oldest first; labels are unique."""
+class AwiAgent(BatchAgent):
+    """``entries`` are the notes {label, value, timestamp}, oldest first; labels are unique.
+
+    awi-hack (an ablation of the paper) is told what the questions will be about: ``types``, the info types of the schema.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.entries: list[Entry] = []
+        self.types: list[str] = []
 
     @property
     def notes(self) -> list[str]:
@@ -34,27 +38,22 @@ class AwiAgent(MemoryAgent):
         super().load(state)
         self.entries = copy.deepcopy(state.get("entries", []))
 
-    async def absorb(self, period: int) -> None:
-        while len(self.recent) >= self.config.update_bsz + self.config.local_length:
-            await self._write(period)
+    async def act(self, observation: str, info: dict[str, Any]) -> str:
+        if self.config.name == "awi-hack":
+            self.types = info.get("info_types", self.types)
+        return await super().act(observation, info)
 
-    async def settle(self, period: int) -> None:
-        while self.config.flush == "period" and self.recent:
-            await self._write(period)
-
-    async def _write(self, period: int) -> None:
-        """One memory-update call for the oldest ``update_bsz`` messages, which then leave ``recent``."""
-        batch = self.take(self.config.update_bsz)
-        about = {"period": period, "sessions": sessions_of(batch), "exposed": exposed_by(batch)}
-        number = sum(turn.operation == "write" and turn.meta["period"] == period for turn in self.turns)
-        past = Past(batch, self.notes)
-        turn = await self.call("write", f"write/p{period}/{number}", self.prompts["write"], past, {}, about)
+    async def write(self, batch: list[Message], period: int, number: int) -> None:
+        """One memory-update call."""
+        values = {"types": ", ".join(self.types)}
+        slot, past = f"write/p{period}/{number}", Past(batch, self.notes)
+        turn = await self.call("write", slot, self.prompts["write"], past, values, about(batch, period))
         updates, turn.meta["parsed"] = read_updates(turn.text, self.config.max_entry_chars)
         index = self.record(turn)
         self.entries = merge(self.entries, updates, batch[-1]["time"])
         if self.config.max_entries is not None:
             self.entries = self.entries[-self.config.max_entries :]
-        self.memories.append(Memory(index, period, copy.deepcopy(self.entries)))
+        self.memories.append(Memory(index, period, [dict(entry) for entry in self.entries]))
 
 
 def merge(entries: list[Entry], updates: dict[str, str], timestamp: str) -> list[Entry]:
@@ -83,13 +82,3 @@ def _as_text(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     return " ".join(value.split()) if isinstance(value, str) else ""
-
-
-def sessions_of(messages: list[dict[str, Any]]) -> list[list[int]]:
-    """The [period, session] pairs that the messages come from, each once, in order."""
-    return [list(pair) for pair in dict.fromkeys((message["period"], message["session"]) for message in messages)]
-
-
-def exposed_by(messages: list[dict[str, Any]]) -> dict[str, str]:
-    """{info_type: value} that the messages gave away; the last one counts."""
-    return {state: value for message in messages for state, value in message["exposed"].items()}

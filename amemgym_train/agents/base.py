@@ -1,14 +1,13 @@
 """What an agent is, and the part that memory agents share: the recent messages, the prompts and the record of every LLM call."""
 
 import asyncio
-import copy
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from amemgym_train.agents.parsing import parse_answer, parse_states
-from amemgym_train.agents.past import Message, Past
+from amemgym_train.agents.past import Message, Past, Transcript, copied
 from amemgym_train.agents.templates import Prompt, load_prompts
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.policy.base import Policy, Request, Sampling, TooLong
@@ -59,6 +58,7 @@ class MemoryAgent:
         self.acted: int | None = None
         self.recent: list[Message] = []
         self.passed = 0
+        self.told = Transcript()
 
     async def recall(self, query: str) -> Sequence[str]:
         """The memory as a prompt about ``query`` shows it, one text per note, oldest first; empty when there is none."""
@@ -71,10 +71,10 @@ class MemoryAgent:
         """Called before a question or probe of ``period`` is looked at."""
 
     def save(self) -> dict[str, Any]:
-        return {"recent": copy.deepcopy(self.recent)} | ({"passed": self.passed} if self.passed else {})
+        return {"recent": copied(self.recent)} | ({"passed": self.passed} if self.passed else {})
 
     def load(self, state: dict[str, Any]) -> None:
-        self.recent = copy.deepcopy(state.get("recent", []))
+        self.recent = copied(state.get("recent", []))
         self.passed = state.get("passed", 0)
 
     async def act(self, observation: str, info: dict[str, Any]) -> str:
@@ -149,7 +149,7 @@ class MemoryAgent:
 
     async def _past(self, query: str, kept: int = 0) -> Past:
         notes = await self.recall(query)
-        return Past(self.recent, notes, 0 if notes else self.passed, kept)
+        return Past(self.recent, notes, 0 if notes else self.passed, kept, self.told)
 
     async def _converse(self, observation: str, info: dict[str, Any]) -> str:
         origin = {"period": info["period"], "session": info["session"], "time": info["time"]}

@@ -6,12 +6,13 @@ How many notes and messages were left out is counted in ``Turn.meta["left_out"]`
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from amemgym_train.policy.base import TooLong
 
 HEADROOM = 0.1
+SPEAKERS = {"user": "User", "assistant": "Assistant"}
 Message = dict[str, Any]
 
 
@@ -19,18 +20,20 @@ Message = dict[str, Any]
 class Past:
     """``notes``, one text each, then ``messages``, both oldest first. Of these so many as ``left_out`` are not shown.
 
-    ``kept``: the last so many are never left out (the message that is replied to).
+    ``kept``: the last so many are never left out (the message that is replied to). ``told``: the agent's last transcript.
     """
 
     messages: Sequence[Message]
     notes: Sequence[str] = ()
     left_out: int = 0
     kept: int = 0
+    told: "Transcript | None" = field(default=None, compare=False, repr=False)
 
     def shown(self) -> dict[str, str]:
         """The values of a prompt's placeholders ``notes`` and ``conversation``."""
-        messages = self.messages[max(self.left_out - len(self.notes), 0) :]
-        return {"notes": "\n".join(self.notes[self.left_out :]), "conversation": transcript(messages)}
+        first = max(self.left_out - len(self.notes), 0)
+        conversation = self.told.text(self.messages, first) if self.told else transcript(self.messages[first:])
+        return {"notes": "\n".join(self.notes[self.left_out :]), "conversation": conversation}
 
     def shorter(self, over: TooLong) -> "Past":
         """With less of what is oldest. Raises ``over`` when nothing is left to leave out."""
@@ -54,6 +57,30 @@ def _surplus(over: TooLong) -> float:
     return 1 - over.room * (1 - HEADROOM) / over.tokens
 
 
+class Transcript:
+    """What was told last, to be lengthened: a native agent tells a thousand messages again with each call, and two new ones."""
+
+    def __init__(self) -> None:
+        self._told, self._first, self._last, self._count = "", None, None, 0
+
+    def text(self, messages: Sequence[Message], first: int) -> str:
+        """``transcript(messages[first:])``. No message ever changes: where both ends are the same, so is what lies between."""
+        if first >= len(messages):
+            return ""
+        following = first + self._count
+        if following > len(messages) or messages[first] is not self._first or messages[following - 1] is not self._last:
+            self._told, following = transcript(messages[first:]), len(messages)
+        if following < len(messages):
+            self._told = f"{self._told}\n{transcript(messages[following:])}"
+        self._first, self._last, self._count = messages[first], messages[-1], len(messages) - first
+        return self._told
+
+
+def copied(messages: Sequence[Message]) -> list[Message]:
+    """Copies that share nothing which may change; deepcopy takes thirty times as long, and a native agent has thousands."""
+    return [{**message, "exposed": dict(message["exposed"])} for message in messages]
+
+
 def transcript(messages: Sequence[Message]) -> str:
     """The messages as ``User: ...`` and ``Assistant: ...`` lines, oldest first."""
-    return "\n".join([f"{message['role'].capitalize()}: {message['content']}" for message in messages])
+    return "\n".join([f"{SPEAKERS[message['role']]}: {message['content']}" for message in messages])

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
-from amemgym_train.agents.templates import load_prompts
+from amemgym_train.config.agent import problems as agent_problems
+from amemgym_train.config.chat import problems as chat_problems
 from amemgym_train.config.credit import problems as credit_problems
 from amemgym_train.config.curriculum import problems as curriculum_problems
 from amemgym_train.config.curriculum import scheduled
@@ -12,15 +13,14 @@ from amemgym_train.config.on_policy import problems as on_policy_problems
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
 from amemgym_train.config.server import problems as server_problems
-from amemgym_train.errors import UserError
 
 Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
 
 
 def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
-    own = (_paths, _prompts, _groups, _operations, _of_one_method, _writes, _generators, _overlaps, _controls)
-    checks = (*own, credit_problems, curriculum_problems, on_policy_problems, server_problems)
+    own = (_paths, _groups, _operations, _of_one_method, _writes, _generators, _overlaps, _controls)
+    checks = (*own, agent_problems, credit_problems, curriculum_problems, on_policy_problems, server_problems, chat_problems)
     return [problem for one in checks for problem in one(recipe)]
 
 
@@ -32,13 +32,6 @@ def _paths(recipe: Recipe) -> Iterator[Problem]:
         if scenarios.data is not None and not Path(scenarios.data).is_file():
             hint = f"write one with: amemgym-train generate --out {scenarios.data}"
             yield f"scenarios.{role}.data", f"no file {scenarios.data}; {hint}"
-
-
-def _prompts(recipe: Recipe) -> Iterator[Problem]:
-    try:
-        load_prompts(recipe.agent.prompts)
-    except UserError as error:
-        yield "agent.prompts", str(error).removeprefix("agent.prompts: ")
 
 
 def _groups(recipe: Recipe) -> Iterator[Problem]:
@@ -53,8 +46,9 @@ def _operations(recipe: Recipe) -> Iterator[Problem]:
     operations = recipe.training.operations
     if len(set(operations)) < len(operations):
         yield "training.operations", f"{', '.join(operations)} names one twice"
-    if "write" in operations and recipe.agent.name == "native":
-        yield "training.operations", "the native agent never makes a write call; remove write, or set agent.name to awi"
+    if "write" in operations and not recipe.agent.makes_writes:
+        never = f"the {recipe.agent.name} agent never makes a write call"
+        yield "training.operations", f"{never}; remove write, or set agent.name to awi"
 
 
 def _of_one_method(recipe: Recipe) -> Iterator[Problem]:
@@ -71,9 +65,9 @@ def _of_one_method(recipe: Recipe) -> Iterator[Problem]:
 
 
 def _writes(recipe: Recipe) -> Iterator[Problem]:
-    """An AWI agent that waits for more messages than an episode has answers every question from raw messages alone."""
+    """An agent that waits for more messages than an episode has answers every question from raw messages alone."""
     agent, train = recipe.agent, scheduled(recipe, 1).scenarios.train
-    if agent.name != "awi" or agent.flush != "never" or train.data is not None:
+    if agent.name == "native" or agent.flush != "never" or train.data is not None:
         return
     told = -(-train.num_variables // train.states_per_session) * (train.rounds_init or 1)
     changed = train.num_periods * -(-train.num_changes_per_period // train.changes_per_session) * (train.rounds_update or 1)

@@ -67,8 +67,9 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         yield "credit.scale_by_std", f"only grpo divides by a slot's spread, training.method is {method}; set it to false"
     if method == "rft":  # takes no rewards
         return
-    if set(credit.operations) == {"write"} and recipe.agent.name == "native":
-        yield "credit.operations", "the native agent never makes a write call; add read or answer, or set agent.name to awi"
+    if set(credit.operations) == {"write"} and not recipe.agent.makes_writes:
+        never = f"the {recipe.agent.name} agent never makes a write call"
+        yield "credit.operations", f"{never}; add read or answer, or set agent.name to awi"
     if recipe.rollout.group_size < 2 and method != "ppo":  # whose baseline is a critic
         why = "pairs the replies of" if method == "dpo" else "compares"
         yield "rollout.group_size", f"{method} {why} the episodes of a group, and one alone teaches nothing; set it to 2 or more"

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from amemgym_train.config.base import Section
+from amemgym_train.config.chat import ChatConfig
 from amemgym_train.config.server import ServerConfig
 
 
@@ -21,7 +22,8 @@ class PolicyConfig(Section):
     """``model`` is "smollm2", "quickstart", a local folder or a hub id; only a hub id ever fetches anything.
 
     ``adapter``: folder of a saved LoRA adapter to start from, such as another run's best; it keeps its own rank and layers, and
-    ``lora`` is for new ones. ``max_batch_size``: most prompts in one call of generate.
+    ``lora`` is for new ones. ``max_batch_size``: most prompts in one call of generate. ``server``: vLLM servers of ``model``
+    answer; ``chat``: another model answers, which cannot be trained.
     """
 
     model: str = Field("smollm2", min_length=1)
@@ -30,3 +32,4 @@ class PolicyConfig(Section):
     max_batch_size: int = Field(32, ge=1)
     lora: LoraConfig = LoraConfig()
     server: ServerConfig | None = None
+    chat: ChatConfig | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from amemgym_train.config.base import Section
+from amemgym_train.config.user import UserConfig
 from amemgym_train.errors import UserError
 
 if TYPE_CHECKING:
@@ -142,11 +143,15 @@ class ScenarioConfig(Section):
 
 
 class ScenariosConfig(Section):
-    """One source of users per role. Unless said otherwise each role generates from its own variables, phrasings and users."""
+    """One source of users per role. Unless said otherwise each role generates from its own variables, phrasings and users.
+
+    ``user``: who plays all of them; None: a script.
+    """
 
     train: ScenarioConfig
     validation: ScenarioConfig
     test: ScenarioConfig
+    user: UserConfig | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -42,16 +42,21 @@ class ServerConfig(Section):
 
 
 def _bare(url: str) -> str:
+    return address(url, EXPECTED).removesuffix("/v1").rstrip("/")
+
+
+def address(url: str, expected: str) -> str:
+    """``url`` without a trailing slash. ValueError when it is none, or holds what must not be written down."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) and url.isprintable()
     except ValueError:
         usable = False
     if not usable or " " in url or parts.query or parts.fragment:
-        raise ValueError(f'got "{url}", expected {EXPECTED}')
+        raise ValueError(f'got "{url}", expected {expected}')
     if parts.username is not None or parts.password is not None:  # it would be written into the run's config.json
         raise ValueError("holds a user name or a password; remove it, and name the variable with the key in api_key_env")
-    return url.rstrip("/").removesuffix("/v1").rstrip("/")
+    return url.rstrip("/")
 
 
 def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:

@@ -63,7 +63,7 @@ def _asked(episode: Episode) -> dict[str, dict[int, Asked]]:
 
 def _steps(episode: Episode) -> dict[int, tuple[Entries, Entries]]:
     """{index of a write turn: the memory before and after it}."""
-    memories = sorted(episode.memories, key=lambda memory: memory.turn)
+    memories = sorted((memory for memory in episode.memories if memory.turn is not None), key=lambda memory: memory.turn)
     before: Sequence[Entries] = [[], *(memory.entries for memory in memories)]
     return {memory.turn: (old, memory.entries) for old, memory in zip(before, memories, strict=False)}
 

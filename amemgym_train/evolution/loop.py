@@ -13,6 +13,7 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks, stages
 from amemgym_train.evolution.manifest import Stages, digest, write_json
+from amemgym_train.evolution.policies import check_trains
 from amemgym_train.evolution.summary import show, summarise
 from amemgym_train.tracking.tracker import Tracker
 
@@ -152,8 +153,9 @@ class Evolution:
 def evolve(recipe: Recipe) -> dict[str, Any]:
     """Run, or go on with, the evolution of ``recipe`` in its run folder; writes ``summary.json`` there and returns it.
 
-    UserError: the folder holds the run of another recipe, or another process works in it.
+    UserError: the folder holds the run of another recipe, another process works in it, or what plays cannot be trained.
     """
+    check_trains(recipe)
     run = Evolution(recipe)
     if not ranks.is_main():
         ranks.wait()  # for the main process to have made the folder
@@ -169,17 +171,20 @@ def evolve(recipe: Recipe) -> dict[str, Any]:
 
 
 @contextmanager
-def claimed(folder: Path):
-    """Hold the run folder, so that no second process writes into it. The lock goes with this process, however it ends."""
+def claimed(folder: Path, instead: str = "another name=... or output=..."):
+    """Hold the run folder, so that no second process writes into it. The lock goes with this process, however it ends.
+
+    ``instead``: what the user may choose when it cannot be held.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
-        raise UserError(f"{folder}: no folder can be made there ({error}); choose another name=... or output=...") from error
+        raise UserError(f"{folder}: no folder can be made there ({error}); choose {instead}") from error
     with (folder / ".lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UserError(f"{folder}: another process works on this run; wait for it, or choose another name=...") from error
+            raise UserError(f"{folder}: another process works on this run; wait for it, or choose {instead}") from error
         yield
 
 

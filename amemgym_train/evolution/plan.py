@@ -13,6 +13,7 @@ from amemgym_train.evolution import ranks
 from amemgym_train.evolution.loop import check_same, named_files
 from amemgym_train.evolution.manifest import entries_of
 from amemgym_train.evolution.on_policy import longest_reply, most_rows, trained_calls
+from amemgym_train.evolution.policies import check_trains
 from amemgym_train.policy.references import BUILT_IN
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def dry_run(recipe: Recipe, as_json: bool) -> None:
 
 def plan(recipe: Recipe) -> dict[str, Any]:
     """The figures: ``processes``, ``users`` by role, ``batch``, ``model`` and ``run``."""
+    check_trains(recipe)
     check_same(recipe, recipe.run_dir)
     named_files(recipe)  # can be read
     at_its_longest = longest(recipe)

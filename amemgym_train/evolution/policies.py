@@ -1,15 +1,21 @@
-"""Who answers in a stage: a model in this process, or the recipe's vLLM servers."""
+"""Who answers in a stage: a model in this process, the recipe's vLLM servers, or a chat endpoint."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.errors import UserError
+from amemgym_train.evaluation.users import speaker
 from amemgym_train.evolution import ranks
 from amemgym_train.policy.base import Policy
+from amemgym_train.policy.chat import chat_policy
 
 if TYPE_CHECKING:
+    from amemgym_envs.amemgym.llm import Usage
+    from amemgym_envs.amemgym.llm.simulator import Speaker
     from amemgym_train.policy.local import LocalPolicy
     from amemgym_train.policy.server import ServerPolicy
 
@@ -18,15 +24,47 @@ if TYPE_CHECKING:
 def answering(recipe: Recipe, adapter: str | Path | None, version: str | None = None) -> Iterator[Policy]:
     """The recipe's model with the adapter saved in ``adapter``; a server forgets the adapter afterwards.
 
+    What chat models have cost by then is told on standard error.
+
     UserError: the adapter or the model cannot be read, or a server cannot do what the recipe needs.
     """
-    if recipe.policy.server is None:
-        yield local_policy(recipe, adapter, version)
-        return
-    policy = server_policy(recipe, adapter, version)
-    yield policy  # not released when a stage fails: another process may still be answering with it
-    ranks.wait()
-    policy.release()
+    try:
+        if recipe.policy.chat is not None:
+            if adapter is not None:
+                raise UserError(f"policy.chat answers, and a chat endpoint takes no adapter; leave {adapter} out")
+            yield chat_policy(recipe.policy.chat)
+        elif recipe.policy.server is not None:
+            policy = server_policy(recipe, adapter, version)
+            yield policy  # not released when a stage fails: another process may still be answering with it
+            ranks.wait()
+            policy.release()
+        else:
+            yield local_policy(recipe, adapter, version)
+    finally:
+        for key, chat in _chats(recipe).items():
+            print(f"{key}: {chat.line()}", file=sys.stderr)
+
+
+def totals(recipe: Recipe) -> dict[str, Any]:
+    """What the recipe's chat models have cost so far in this process, as JSON values; nothing for a recipe without one."""
+    names = {"policy.chat": "usage", "scenarios.user": "user_simulator"}
+    return {names[key]: chat.to_dict() for key, chat in _chats(recipe).items()}
+
+
+def check_trains(recipe: Recipe) -> None:
+    """UserError when what answers cannot learn."""
+    if recipe.policy.chat is not None:
+        raise UserError(
+            f"policy.chat: {recipe.policy.chat.model} gives no token ids and takes no adapter, so nothing can be trained on its "
+            "replies. Score it with: amemgym-train evaluate, or set policy.chat=null"
+        )
+
+
+def _chats(recipe: Recipe) -> "dict[str, Usage | Speaker]":
+    """By their keys in the recipe."""
+    chat, user = recipe.policy.chat, recipe.scenarios.user
+    found: dict[str, Usage | Speaker] = {} if chat is None else {"policy.chat": chat_policy(chat).usage}
+    return found if user is None else found | {"scenarios.user": speaker(user)}
 
 
 def local_policy(recipe: Recipe, adapter: str | Path | None, version: str | None = None) -> "LocalPolicy":

@@ -15,7 +15,7 @@ from amemgym_train.evaluation.controls import GREEDY, agents, ask_with_memory, e
 from amemgym_train.evaluation.memory import Report, report
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.manifest import write_json
-from amemgym_train.evolution.policies import answering
+from amemgym_train.evolution.policies import answering, totals
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode, Row
@@ -146,16 +146,21 @@ def evaluate(
 ) -> dict[str, Any]:
     """Play the users of ``role`` greedily; writes ``<name>.json`` (the full report) and ``<name>_episodes``."""
     scenarios = getattr(recipe.scenarios, role).build()
-    if "scrambled" in controls and len(scenarios) < 2:
-        raise UserError(
-            f"evaluation.controls: scrambled answers from another user's memory, but scenarios.{role} has {len(scenarios)} user; "
-            "add users, or leave scrambled out"
-        )
+    check_scrambled(role, scenarios, controls)
     with answering(recipe, adapter, version) as policy:
         full = scored(recipe, role, scenarios, policy, out / f"{name}_episodes", controls)
     if ranks.is_main():
         write_json(out / f"{name}.json", {key: value.to_dict() for key, value in full.items()})
     return {key: brief(value) for key, value in full.items()}
+
+
+def check_scrambled(role: str, scenarios: "Sequence[Scenario]", controls: Sequence[str]) -> None:
+    """UserError when a memory would be scrambled with that of nobody else."""
+    if "scrambled" in controls and len(scenarios) < 2:
+        raise UserError(
+            f"evaluation.controls: scrambled answers from another user's memory, but scenarios.{role} has {len(scenarios)} user; "
+            "add users, or leave scrambled out"
+        )
 
 
 def scored(
@@ -204,7 +209,7 @@ def evaluate_policy(recipe: Recipe, role: str, adapter: str | None) -> dict[str,
     given = adapter or recipe.policy.adapter
     folder = Path(given) if given else None
     with tempfile.TemporaryDirectory() as scratch:
-        return evaluate(recipe, role, folder, "given", Path(scratch), role, recipe.evaluation.controls)
+        return evaluate(recipe, role, folder, "given", Path(scratch), role, recipe.evaluation.controls) | totals(recipe)
 
 
 def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> Path:

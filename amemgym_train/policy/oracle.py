@@ -67,7 +67,7 @@ class OraclePolicy(ScriptedPolicy):
             return ACKNOWLEDGEMENT
         if request.operation == "write":
             exposures = [self.scenario.periods[period].sessions[session].exposed_states for period, session in facts["sessions"]]
-            return _json({state: value for exposed in exposures for state, value in exposed.items()})
+            return _written({state: value for exposed in exposures for state, value in exposed.items()}, facts)
         if request.operation == "read":
             return _json(self.scenario.required_state(facts["period"], facts["question"]))
         if request.operation == "answer":
@@ -91,7 +91,7 @@ class RandomPolicy(ScriptedPolicy):
         if request.operation == "respond":
             return ACKNOWLEDGEMENT
         if request.operation == "write":
-            return _json({})
+            return _written({}, request.facts)
         if request.operation == "read":
             return _json({state: draw.choice(list(values)) for state, values in request.facts["schema"].items()})
         if request.operation == "answer":
@@ -114,6 +114,21 @@ class BlindPolicy(RandomPolicy):
             return super().reply(request)
         scores = self.score(self.scenario.questions[request.facts["question"]])
         return _json({"answer": 1 + max(range(len(scores)), key=scores.__getitem__)})
+
+
+def _written(states: dict[str, str], facts: dict[str, Any]) -> str:
+    """``states`` as the reply to a write: AWI's one call, or one of the two of AWE and mem0 (``facts["step"]``).
+
+    A stored fact about the same state is updated; it is known by the text before its colon.
+    """
+    lines = [f"{state}: {value}" for state, value in states.items()]
+    if facts.get("step") == "facts":
+        return _json({"facts": lines})
+    if facts.get("step") != "decide":
+        return _json(states)
+    stored = {text.partition(":")[0]: str(id) for id, text in enumerate(facts["found"])}
+    events = {state: {"event": "UPDATE", "id": stored[state]} if state in stored else {"event": "ADD"} for state in states}
+    return _json({"memory": [{**events[state], "text": line} for state, line in zip(states, lines, strict=True)]})
 
 
 def _json(value: dict[str, Any]) -> str:

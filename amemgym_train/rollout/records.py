@@ -93,9 +93,12 @@ class Probe:
 
 @dataclass
 class Memory:
-    """The agent's memory right after turn ``turn``: entries in the order they are shown, each {label, value, timestamp}."""
+    """The agent's memory right after turn ``turn``: entries in the order they are shown, each {label, value, timestamp}.
 
-    turn: int
+    ``turn`` is None where no LLM call writes (RAG): what the memory was before the questions of ``period``.
+    """
+
+    turn: int | None
     period: int
     entries: list[dict[str, str]]
 

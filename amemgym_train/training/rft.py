@@ -64,9 +64,19 @@ def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool 
 
 
 def changed(episode: Episode) -> set[int]:
-    """The write turns that left another memory than they found; where nothing was written, right probes were luck."""
+    """The calls of writes that left another memory than they found; where nothing was written, right probes were luck.
+
+    A snapshot belongs to the last call of a write, and AWE's writes make two: ``write/p0/3/facts`` and ``write/p0/3/decide``.
+    """
     before = [[], *(memory.entries for memory in episode.memories)]
-    return {memory.turn for memory, old in zip(episode.memories, before, strict=False) if memory.entries != old}
+    grown = zip(episode.memories, before, strict=False)
+    last = [memory.turn for memory, old in grown if memory.turn is not None and memory.entries != old]
+    writes = {_write_of(episode.turns[index].slot) for index in last}
+    return {i for i, turn in enumerate(episode.turns) if turn.operation == "write" and _write_of(turn.slot) in writes}
+
+
+def _write_of(slot: str) -> str:
+    return "/".join(slot.split("/")[:3])
 
 
 def select(

@@ -271,3 +271,15 @@ def test_an_error_of_the_policy_reaches_the_caller():
 def test_an_unknown_step_is_refused():
     with pytest.raises(ValueError, match="kind 'end'"):
         asyncio.run(awi(Scripted()).act("text", {"kind": "end"}))
+
+
+@pytest.mark.parametrize("prompts", ["default", "fewshot"])
+def test_only_awi_hack_is_told_the_info_types(prompts):
+    shown = {}
+    for name in ("awi", "awi-hack"):
+        policy = Scripted()
+        agent = build_agent(AgentConfig(name=name, respond="fixed", local_length=0, prompts=prompts), policy, "episode")
+        asyncio.run(agent.act("hello", {**session(0), "info_types": ["favourite drink", "pet"]}))
+        shown[name] = policy.requests[0].messages[-1]["content"]
+    assert "favourite drink, pet" in shown["awi-hack"] and "Topics" not in shown["awi"]
+    assert shown["awi-hack"].endswith(shown["awi"])

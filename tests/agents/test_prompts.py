@@ -8,6 +8,7 @@ from amemgym_train.errors import UserError
 
 
 def test_every_default_instruction_is_short_and_has_one_readable_example():
+    assert set(load_prompts()) == set(PLACEHOLDERS)
     for operation, prompt in load_prompts().items():
         assert len(prompt.instruction.split()) <= 50, operation
         assert prompt.instruction.count("Example") == 1, operation
@@ -18,7 +19,7 @@ def test_every_default_instruction_is_short_and_has_one_readable_example():
 
 def test_worked_examples_are_turns_of_their_own_with_strict_replies():
     for operation, prompt in load_prompts("fewshot").items():
-        messages = prompt.messages(**dict.fromkeys(("conversation", "notes", "blanks", "question"), "x"))
+        messages = prompt.messages(**dict.fromkeys(("conversation", "notes", "blanks", "question", "facts"), "x"))
         roles = [message["role"] for message in messages]
         assert roles == ["system", *("user", "assistant") * (len(roles) // 2 - 1), "user"] and len(roles) >= 4, operation
         if operation != "respond":
@@ -29,7 +30,7 @@ def test_no_example_gives_away_a_value_of_the_generator():
     from amemgym_envs.amemgym.languages import wording
 
     texts = {str(file): file.read_text() for folder in SETS.values() for file in folder.glob("*.txt")}
-    assert len(texts) == len(SETS) * len(PLACEHOLDERS)
+    assert len(texts) == len(SETS) * len(PLACEHOLDERS) - 2  # short lacks AWE's calls
     assert wording().variables
     for variable in wording().variables:
         for word in (variable.name, *variable.values):
@@ -37,7 +38,7 @@ def test_no_example_gives_away_a_value_of_the_generator():
 
 
 def test_what_a_group_shares_comes_before_the_memory():
-    content = load_prompts()["write"].messages(conversation="User: hello", notes="pet: cat")[1]["content"]
+    content = load_prompts()["write"].messages(conversation="User: hello", notes="pet: cat", types="")[1]["content"]
     assert 0 <= content.index("User: hello") < content.index("pet: cat")
 
 
@@ -55,7 +56,7 @@ def test_a_block_whose_placeholders_are_empty_is_left_out():
 
 def test_a_value_is_put_in_as_it_is():
     tricky = "{notes} \\1 {conversation}\n\n{other}"
-    content = load_prompts()["write"].messages(conversation=tricky, notes="pet: cat")[1]["content"]
+    content = load_prompts()["write"].messages(conversation=tricky, notes="pet: cat", types="")[1]["content"]
     assert content == f"New messages:\n{tricky}\n\nCurrent notes:\npet: cat"
 
 
@@ -63,13 +64,13 @@ def test_a_folder_replaces_some_prompts_and_keeps_the_others(tmp_path):
     (tmp_path / "write.txt").write_text('Take notes: {"a": "b"}.\n---\n{conversation}\n\n{notes}\n')
     prompts = load_prompts(str(tmp_path))
     assert prompts["write"].instruction == 'Take notes: {"a": "b"}.'
-    assert {name: prompts[name] for name in ("respond", "read", "answer")} == {
-        name: load_prompts()[name] for name in ("respond", "read", "answer")
-    }
+    others = set(PLACEHOLDERS) - {"write"}
+    assert {name: prompts[name] for name in others} == {name: load_prompts()[name] for name in others}
 
 
 def test_the_short_prompts_stay_short_and_end_with_what_is_asked():
     filled = {name: name.upper() for name in ("conversation", "notes", "keys", "question")}
+    assert set(load_prompts("short")) == {"respond", "write", "read", "answer"}  # a word more, and the model would be another
     for operation, prompt in load_prompts("short").items():
         system, user = (message["content"] for message in prompt.messages(**filled))
         assert len(system.split()) == 1 and not prompt.examples
@@ -114,8 +115,10 @@ def test_an_absent_folder_is_a_user_error(tmp_path):
 def test_placeholders_of_the_default_files_are_all_of_them():
     for operation, names in PLACEHOLDERS.items():
         plain = [name.split("|")[0] for name in names]
+        optional = ["types"] if operation == "write" else []
         text = (FOLDER / f"{operation}.txt").read_text()
-        assert {name for name in ("conversation", "notes", "schema", "question") if f"{{{name}}}" in text} >= set(plain)
-        filled = load_prompts()[operation].messages(**{name: json.dumps(name) for name in [*plain, "notes"]})[1]["content"]
-        assert all(json.dumps(name) in filled for name in plain)
+        assert all(f"{{{name}}}" in text for name in plain)
+        values = {name: json.dumps(name) for name in [*plain, *optional, "notes"]}
+        filled = load_prompts()[operation].messages(**values)[1]["content"]
+        assert all(json.dumps(name) in filled for name in [*plain, *optional])
         assert "{" not in filled

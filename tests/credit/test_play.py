@@ -49,6 +49,15 @@ def test_the_oracle_earns_1_for_everything(scheme):
         assert {reward.value for reward in rewards.values()} == {1.0}
 
 
+@pytest.mark.parametrize("name", ["native", "awi-hack", "awe", "rag"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_agent_is_credited(scheme, name):
+    agent = AgentConfig(name=name, local_length=0, respond="fixed")
+    operations = [one for one in ("write", "read", "answer") if one != "write" or agent.makes_writes]
+    for _, rewards in credited(run(OraclePolicy, agent), scheme=scheme, operations=operations):
+        assert rewards and {reward.value for reward in rewards.values() if reward is not None} == {1.0}
+
+
 def test_the_oracle_earns_1_wherever_a_late_writer_has_a_signal():
     for episode, rewards in credited(run(OraclePolicy, LATE)):
         assert {reward.value for reward in rewards.values() if reward is not None} == {1.0}

@@ -72,6 +72,18 @@ def test_the_oracle_is_always_right(name):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
+def test_asked_at_once_questions_and_probes_are_what_they_are_one_by_one(name):
+    """Nothing of a record tells which way it was: the calls of a period stand in the order of the protocol."""
+    tasks = TASKS[:2]
+
+    def played(together):
+        factory = agents(CONFIGS[name], lambda scenario: RandomPolicy(2))
+        return play(lambda task: AMemGymEnv([BY_ID[task.id]]), tasks, factory, 11, label=None, together=together)
+
+    assert played(True) == played(False)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
 def test_records_point_at_the_turns_that_made_them_and_slots_are_unique(name):
     for episode in run(CONFIGS[name], RandomPolicy):
         for answer in episode.answers:

@@ -3,7 +3,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from amemgym_train.config.training import TrainingConfig
-from amemgym_train.training.rft import select, share_out
+from amemgym_train.rollout.records import Episode, Memory, Turn
+from amemgym_train.training.rft import changed, select, share_out
 
 CONFIGS = [
     TrainingConfig(),
@@ -129,3 +130,20 @@ def test_the_limit_is_shared_out_between_operations(episodes, diagnoses, limit):
     assert max(short, default=0) - min(short, default=0) <= 1
     assert all(got[operation] >= max(short, default=0) - 1 or got[operation] == whole[operation] for operation in whole)
     assert share_out(rows, limit, seed=0) == dealt
+
+
+def write(period, number, step=""):
+    slot = f"write/p{period}/{number}" + step
+    return Turn([1], [2], [-0.1], "{}", "stop", "write", slot, {"period": period, "exposed": {}, "sessions": []})
+
+
+def test_a_write_of_two_calls_changed_the_memory_by_both():
+    turns = [write(0, 0, "/facts"), write(0, 1, "/facts"), write(0, 1, "/decide"), write(1, 0, "/facts"), write(1, 0, "/decide")]
+    fact = {"label": "fact", "value": "tea", "timestamp": "now"}
+    memories = [Memory(0, 0, [fact]), Memory(2, 0, [fact]), Memory(4, 1, [])]
+    assert changed(Episode("AMemGym-v0", "user", 0, "user", turns, memories=memories)) == {0, 3, 4}
+
+
+def test_a_snapshot_of_no_turn_points_at_none():
+    memories = [Memory(None, 0, [{"label": "User", "value": "tea", "timestamp": "now"}])]
+    assert changed(Episode("AMemGym-v0", "user", 0, "user", [write(0, 0)], memories=memories)) == set()

@@ -207,6 +207,7 @@ class AMemGymEnv(TextEnv):
             "round": step.round,
             "rounds": step.rounds,
             "exposed": dict(session.exposed_states) if step.round == 0 else {},
+            "info_types": list(self.scenario.state_schema),
             "time": session.session_time,
         } | ({} if heard is None else {"reply": heard})
 

@@ -54,9 +54,7 @@ class ScriptedUser:
             )
 
     def opening(self, period: int, session: int) -> str:
-        """The session's query under its time, as the public code words it."""
-        told = self.scenario.periods[period].sessions[session]
-        return f"[Current Time: {told.session_time}]\n{told.query}"
+        return opening_of(self.scenario, period, session)
 
     def follow_up(self, period: int, session: int, round: int, talk: Sequence[dict[str, str]] = ()) -> str:
         """The user's message of round 1, 2, ... (round 0 is the opening), another one each round until the words run out."""
@@ -74,6 +72,12 @@ class ScriptedUser:
 
     def reply(self, period: int, session: int, round: int) -> str | None:
         return None
+
+
+def opening_of(scenario: Scenario, period: int, session: int) -> str:
+    """The session's query under its time, as the public code words it."""
+    told = scenario.periods[period].sessions[session]
+    return f"[Current Time: {told.session_time}]\n{told.query}"
 
 
 @lru_cache(1024)  # every episode of a group asks

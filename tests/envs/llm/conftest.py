@@ -1,11 +1,8 @@
-"""A chat server for tests: real HTTP on 127.0.0.1, and replies from transcript.yaml."""
+"""A model whose replies are those of transcript.yaml, and what calls it."""
 
 import asyncio
 import json
 import re
-import threading
-from collections import deque
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 
@@ -110,67 +107,6 @@ class Model:
         return {name: next((v for v, sentence in says[name].items() if sentence in request), None) for name in names}
 
 
-class Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64  # as many connections at once as the tests may open
-
-
-class Server:
-    """``faults`` are served first: (status, headers, body) each. After ``hold_after`` replies, requests wait for ``released``."""
-
-    def __init__(self, model):
-        self.model = model
-        self.requests = []
-        self.faults = deque()
-        self.hold_after = None
-        self.held, self.released = threading.Event(), threading.Event()
-        self.lock = threading.Lock()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                status, headers, content = outer.reply(self.path, self.headers, body)
-                try:
-                    self.send_response(status)
-                    for name, value in ({"Content-Length": len(content)} | headers).items():
-                        self.send_header(name, str(value))
-                    self.end_headers()
-                    self.wfile.write(content)
-                except OSError:  # the client was killed
-                    self.close_connection = True
-
-            def log_message(self, *_):
-                pass
-
-        self.http = Listener(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
-        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-
-    def reply(self, path, headers, body):
-        with self.lock:
-            number = len(self.requests)
-            self.requests.append({"path": path, "authorization": headers.get("Authorization"), **body})
-            if self.faults:
-                return self.faults.popleft()
-        if self.hold_after is not None and number >= self.hold_after:
-            self.held.set()
-            self.released.wait(60)
-        said = self.model(body["messages"])
-        text = said if isinstance(said, str) else json.dumps(said)
-        words = sum(len(message["content"].split()) for message in body["messages"])
-        usage = {"prompt_tokens": words, "completion_tokens": len(text.split())}
-        content = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}], "usage": usage}
-        return 200, {"Content-Type": "application/json"}, json.dumps(content).encode()
-
-    def close(self):
-        self.released.set()
-        self.http.shutdown()
-        self.http.server_close()
-
-
 @pytest.fixture
 def transcript():
     return TRANSCRIPT
@@ -188,12 +124,8 @@ def model():
 
 
 @pytest.fixture
-def server(model, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    server = Server(model)
-    yield server
-    server.close()
+def server(model, chat_server):
+    return chat_server(model)
 
 
 @pytest.fixture

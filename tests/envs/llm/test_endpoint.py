@@ -117,6 +117,29 @@ def test_missing_token_counts_and_lone_surrogates_are_borne(endpoint, server, us
     assert call(endpoint()) == [Reply("a?b", None, None)]
 
 
+@pytest.mark.parametrize(("said", "read"), [("length", "length"), (None, None), (3, None)])
+def test_why_a_reply_ended_is_read(endpoint, server, said, read):
+    server.finish_reason = said
+    assert call(endpoint())[0].finish_reason == read
+
+
+def test_a_body_that_is_broken_off_is_tried_again(endpoint, server):
+    server.faults.append(fault(200, b'{"choices": [{"mess', **{"Content-Length": 500}))
+    ours = endpoint()
+    assert call(ours)[0].text == "Hello to you." and ours.retries == 1
+
+
+def test_one_endpoint_serves_one_event_loop_after_the_other(endpoint, server):
+    ours = endpoint(concurrency=1)
+    for _ in range(3):  # not closed in between: the loop's end does that
+
+        async def together():
+            return await asyncio.gather(*(ours.complete(HELLO) for _ in range(3)))
+
+        assert len(asyncio.run(together())) == 3
+    assert len(server.requests) == 9
+
+
 def test_retries_have_an_end(endpoint, server):
     server.faults.extend([fault(503, b"overloaded")] * 9)
     with pytest.raises(EndpointError, match="status 503: overloaded, in each of 3 tries; check that the server runs"):
@@ -202,7 +225,7 @@ def test_httpx_is_loaded_only_by_a_call():
     assert subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, timeout=60).returncode == 0
 
 
-@pytest.mark.parametrize(("name", "value"), [("concurrency", 0), ("max_retries", -1)])
+@pytest.mark.parametrize(("name", "value"), [("concurrency", 0), ("max_retries", -1), ("requests_per_minute", 0)])
 def test_senseless_settings_are_refused_by_name(endpoint, name, value):
     with pytest.raises(EndpointError, match=f"endpoint setting {name}: got {value}"):
         endpoint(**{name: value})

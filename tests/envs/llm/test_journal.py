@@ -1,8 +1,12 @@
 """The journal: nothing is asked twice, and a torn line is no loss."""
 
 import asyncio
+import tempfile
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amemgym_envs.amemgym.errors import ScenarioError
 from amemgym_envs.amemgym.llm.endpoint import Reply
@@ -29,6 +33,38 @@ def test_a_reply_outlives_the_process(tmp_path):
     again = Journal(path)
     assert len(again) == 2 and ask(again, "b", "other", calls) == (Reply("hi \u4f60\n\u2028", 3, None), False)
     assert calls == ["a", "b"]
+
+
+COUNTS = st.none() | st.integers(0)
+
+
+@given(st.dictionaries(st.text(), st.builds(Reply, st.text(), COUNTS, COUNTS, st.none() | st.text()), max_size=5), st.integers(0))
+def test_every_reply_comes_back_and_a_cut_costs_the_last_one_only(replies, cut):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "j.jsonl"
+
+        async def told(journal, key):
+            async def model():
+                return replies[key]
+
+            return await journal.reply(key, model)
+
+        journal = Journal(path)
+        assert [asyncio.run(told(journal, key)) for key in replies] == [(reply, True) for reply in replies.values()]
+        journal.close()
+        again = Journal(path)
+        assert [asyncio.run(told(again, key)) for key in replies] == [(reply, False) for reply in replies.values()]
+        if replies:
+            whole = path.read_bytes()
+            last = len(whole.splitlines(keepends=True)[-1])
+            path.write_bytes(whole[: len(whole) - 1 - cut % last])
+            assert len(Journal(path)) == len(replies) - 1
+
+
+def test_a_line_of_a_journal_without_finish_reasons_is_read(tmp_path):
+    path = tmp_path / "j.jsonl"
+    path.write_text('{"key": "a", "text": "hi", "tokens_in": 1, "tokens_out": null}\n')
+    assert ask(Journal(path), "a", "other") == (Reply("hi", 1, None), False)
 
 
 def test_lines_are_on_disk_before_the_next_call(tmp_path):
@@ -78,6 +114,44 @@ def test_the_same_request_at_one_time_is_made_once(tmp_path):
 
     assert asyncio.run(twice()) == [(Reply("once"), True), (Reply("once"), False)]
     assert calls == [1]
+    journal.close()
+
+
+def test_one_loop_may_ask_after_the_other_and_a_failure_is_nobody_elses(tmp_path):
+    journal, calls = Journal(tmp_path / "j.jsonl"), []
+
+    async def failing_first():
+        calls.append(1)
+        await asyncio.sleep(0)
+        if len(calls) == 1:
+            raise ValueError("lost")
+        return Reply("found")
+
+    async def together(key):
+        return await asyncio.gather(*(journal.reply(key, failing_first) for _ in range(3)), return_exceptions=True)
+
+    lost, *found = asyncio.run(together("a"))
+    assert isinstance(lost, ValueError) and found == [(Reply("found"), True), (Reply("found"), False)]
+    for key in ("b", "c"):
+        assert asyncio.run(together(key)) == [(Reply("found"), True)] + [(Reply("found"), False)] * 2
+    assert len(calls) == 4
+    journal.close()
+
+
+def test_whoever_waits_does_not_go_down_with_whoever_asks(tmp_path):
+    journal = Journal(tmp_path / "j.jsonl")
+
+    async def model():
+        await asyncio.sleep(0)
+        return Reply("once")
+
+    async def cancelled():
+        asking, waiting = (asyncio.create_task(journal.reply("a", model)) for _ in range(2))
+        await asyncio.sleep(0)
+        asking.cancel()
+        return await waiting
+
+    assert asyncio.run(cancelled()) == (Reply("once"), True)
     journal.close()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from amemgym_envs.amemgym.llm.endpoint import Endpoint, Reply
+from amemgym_envs.amemgym.llm.endpoint import Endpoint
 from amemgym_envs.amemgym.llm.journal import Journal, request_key
 from amemgym_envs.amemgym.llm.parsing import parse_reply
 from amemgym_envs.amemgym.llm.prompts import prompt
@@ -104,15 +104,8 @@ class Caller:
 
     async def _say(self, messages: list[dict[str, str]], number: tuple[int, int], temperature: float | None = None) -> str:
         sampling = self.endpoint.sampling(temperature)
-
-        async def ask() -> Reply:
-            reply = await self.endpoint.complete(messages, sampling)
-            self.report.count(reply)
-            return reply
-
-        reply, asked = await self.journal.reply(request_key(self.endpoint.model, messages, sampling, number), ask)
-        self.report.cached += not asked
-        return reply.text
+        key = request_key(self.endpoint.model, messages, sampling, number)
+        return (await self.report.reply(messages, sampling, self.journal, key)).text
 
 
 def _message(role: str, content: str) -> dict[str, str]:

@@ -2,14 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from amemgym_envs.amemgym.errors import ScenarioError
-from amemgym_envs.amemgym.llm.transport import asked_wait_s, may_pass, one_line
+from amemgym_envs.amemgym.llm.transport import PerLoop, asked_wait_s, may_pass, one_line
 
 if TYPE_CHECKING:
     import httpx
@@ -18,6 +19,7 @@ Messages = Sequence[Mapping[str, str]]
 _LONGEST_BACKOFF_S = 60.0
 _LONGEST_WAIT_S = 600.0  # a server that asks for more is not waited for: the user is told and starts again later
 _EXCERPT = 300  # characters of a reply's body that a message quotes
+_SAID = 4000  # and that ``Refused.said`` keeps, to be searched for figures
 _CURES = {
     401: "put a valid key into the environment variable {variable}",
     403: "the key in the environment variable {variable} may not use this model; check the account",
@@ -30,13 +32,26 @@ class EndpointError(ScenarioError):
     """The endpoint cannot be used: no later call would fare better, so whoever is running stops."""
 
 
+class Exhausted(EndpointError):
+    """The last of all tries failed in a way that passes."""
+
+
+class Refused(EndpointError):
+    """The server answered that it will not do this; ``status`` and ``said`` are those of its reply, the key taken out."""
+
+    def __init__(self, message: str, status: int, said: str) -> None:
+        super().__init__(message)
+        self.status, self.said = status, said
+
+
 @dataclass(frozen=True)
 class Reply:
-    """``tokens_in`` and ``tokens_out`` are the server's own count; None when it gives none."""
+    """``tokens_in``, ``tokens_out`` and ``finish_reason`` are the server's own; None when it gives none."""
 
     text: str
     tokens_in: int | None = None
     tokens_out: int | None = None
+    finish_reason: str | None = None
 
 
 class Endpoint:
@@ -45,8 +60,9 @@ class Endpoint:
     The key is read from the environment variable ``api_key_env`` at each call, sent, and kept nowhere; unset means none is sent.
     ``max_retries`` tries may follow one that met a connection error, a timeout (``timeout_s``, for the whole call), a status 408,
     409, 429 or 5xx, or a body that is no chat completion. They wait ``backoff_s`` * 2 ** n with jitter, or longer when the server
-    says so (Retry-After). ``temperature`` and ``max_tokens`` None are left to the server. ``price_in`` and ``price_out`` are per
-    million tokens, in any currency. Use it in ``async with``, or call ``close``.
+    says so (Retry-After). At most ``concurrency`` calls are in flight, and at most ``requests_per_minute`` tries begin in a
+    minute, evenly spread (None: no limit). ``temperature`` and ``max_tokens`` None are left to the server. ``price_in`` and
+    ``price_out`` are per million tokens, in any currency. Connections end with the event loop that asked, or at ``close``.
     """
 
     def __init__(
@@ -62,9 +78,11 @@ class Endpoint:
         price_in: float | None = None,
         price_out: float | None = None,
         backoff_s: float = 0.5,
+        requests_per_minute: int | None = None,
     ) -> None:
         _check_url(base_url)
-        for name, value, least in (("concurrency", concurrency, 1), ("max_retries", max_retries, 0)):
+        rate = ("requests_per_minute", 1 if requests_per_minute is None else requests_per_minute, 1)
+        for name, value, least in (("concurrency", concurrency, 1), ("max_retries", max_retries, 0), rate):
             if value < least:
                 raise EndpointError(f"endpoint setting {name}: got {value!r}, expected at least {least}")
         self.url = base_url.rstrip("/") + "/chat/completions"
@@ -77,10 +95,11 @@ class Endpoint:
         self.max_tokens = max_tokens
         self.price_in, self.price_out = price_in, price_out
         self.backoff_s = backoff_s
+        self.requests_per_minute = requests_per_minute
         self.retries = 0  # so far, over all calls
         self._jitter = Random()
-        self._client: httpx.AsyncClient | None = None
-        self._slots = asyncio.Semaphore(concurrency)
+        self._next_start = 0.0  # by the monotonic clock: no try begins before
+        self._lines = PerLoop(self._line)
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,11 +108,8 @@ class Endpoint:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections; a later call, also from another event loop, opens new ones."""
-        client, self._client = self._client, None
-        self._slots = asyncio.Semaphore(self.concurrency)
-        if client is not None:
-            await client.aclose()
+        """Close the connections of the running event loop; a later call opens new ones."""
+        await self._lines.close()
 
     def sampling(self, temperature: float | None = None) -> dict[str, Any]:
         """The sampling keys of a request. An endpoint whose own temperature is None is never sent another."""
@@ -102,52 +118,73 @@ class Endpoint:
         return {key: value for key, value in keys.items() if value is not None}
 
     async def complete(self, messages: Messages, sampling: Mapping[str, Any] | None = None) -> Reply:
-        """The model's reply; ``sampling`` replaces ``self.sampling()``. EndpointError when there is none to be had."""
+        """The model's reply; ``sampling`` replaces ``self.sampling()``.
+
+        EndpointError when there is none to be had: Exhausted when all tries failed, Refused when the server will not answer it.
+        """
         body = {"model": self.model, "messages": list(messages), **(self.sampling() if sampling is None else sampling)}
-        async with self._slots:
+        line = await self._lines.get()
+        async with line.slots:
             for tried in range(self.max_retries + 1):
-                outcome = await self._attempt(body)
+                await self._wait_for_turn()
+                outcome = await self._attempt(line.client, body)
                 if isinstance(outcome, Reply):
                     return outcome
                 if outcome.asked_wait_s > _LONGEST_WAIT_S:
-                    raise EndpointError(f"{self._address}: {outcome.problem}; run it again in {outcome.asked_wait_s:.0f} s")
+                    raise Exhausted(f"{self.address}: {outcome.problem}; run it again in {outcome.asked_wait_s:.0f} s")
                 if tried < self.max_retries:
                     self.retries += 1
                     backoff = min(self.backoff_s * 2**tried, _LONGEST_BACKOFF_S) * self._jitter.uniform(0.5, 1.5)
                     await asyncio.sleep(max(outcome.asked_wait_s, backoff))
-        raise EndpointError(
-            f"{self._address}: {outcome.problem}, in each of {self.max_retries + 1} tries; check that the server runs, then run "
+        raise Exhausted(
+            f"{self.address}: {outcome.problem}, in each of {self.max_retries + 1} tries; check that the server runs, then run "
             "the same command again"
         )
 
     @property
-    def _address(self) -> str:
+    def address(self) -> str:
+        """``url`` without a password."""
         parts = urlsplit(self.url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()  # without a password
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
-    async def _attempt(self, body: Mapping[str, Any]) -> "Reply | _Passing":
+    async def _line(self) -> AsyncGenerator["_Line", None]:
         import httpx
 
-        if self._client is None:
-            limits = httpx.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
-            self._client = httpx.AsyncClient(timeout=None, limits=limits)
+        limits = httpx.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
+        async with httpx.AsyncClient(timeout=None, limits=limits) as client:
+            yield _Line(client, asyncio.Semaphore(self.concurrency))
+
+    async def _wait_for_turn(self) -> None:
+        if self.requests_per_minute is None:
+            return
+        now = time.monotonic()
+        start = max(now, self._next_start)
+        self._next_start = start + 60 / self.requests_per_minute
+        if start > now:
+            await asyncio.sleep(start - now)
+
+    async def _attempt(self, client: "httpx.AsyncClient", body: Mapping[str, Any]) -> "Reply | _Passing":
+        import httpx
+
         try:
             async with asyncio.timeout(self.timeout_s):
-                response = await self._client.post(self.url, json=body, headers=self._headers())
+                response = await client.post(self.url, json=body, headers=self._headers())
         except TimeoutError:
             return _Passing(f"no reply within {self.timeout_s:g} s")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
-            raise EndpointError(f"{self._address}: cannot be called ({error}); check the base url") from error
+            raise EndpointError(f"{self.address}: cannot be called ({error}); check the base url") from error
         except httpx.RequestError as error:
             return _Passing(f"{type(error).__name__} ({error})")
         if response.status_code == 200:
             reply = _read(response)
-            return reply or _Passing(f"status 200 with a body that is no chat completion: {self._excerpt(response)}")
-        problem = f"status {response.status_code}: {self._excerpt(response)}"
+            return reply or _Passing(f"status 200 with a body that is no chat completion: {self._shown(response)}")
+        said = self._shown(response, _SAID)
+        problem = f"status {response.status_code}: {said[:_EXCERPT]}"
         if may_pass(response.status_code):
             return _Passing(problem, asked_wait_s(response.headers.get("Retry-After", "")))
         cure = _CURES.get(response.status_code, "check the base url and what the server's documentation says of this status")
-        raise EndpointError(f"{self._address}: {problem}; {cure.format(variable=self.api_key_env, model=self.model)}")
+        cure = cure.format(variable=self.api_key_env, model=self.model)
+        raise Refused(f"{self.address}: {problem}; {cure}", response.status_code, said)
 
     def _key(self) -> str:
         return os.environ.get(self.api_key_env, "").strip()
@@ -158,12 +195,20 @@ class Endpoint:
             raise EndpointError(f"environment variable {self.api_key_env}: holds characters that no key has; set it again")
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _excerpt(self, response: "httpx.Response") -> str:
+    def _shown(self, response: "httpx.Response", most: int = _EXCERPT) -> str:
         """The body's beginning on one line; some servers echo the key."""
         text = one_line(response.text)
         if key := self._key():
             text = text.replace(key, "***")
-        return text[:_EXCERPT] or "(empty body)"
+        return text[:most] or "(empty body)"
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What one event loop calls through."""
+
+    client: "httpx.AsyncClient"
+    slots: asyncio.Semaphore
 
 
 @dataclass(frozen=True)
@@ -198,7 +243,13 @@ def _read(response: "httpx.Response") -> Reply | None:
     usage = body.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     text = (message.get("content") or "").encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be sent back
-    return Reply(text, _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
+    reason = first.get("finish_reason")
+    return Reply(
+        text,
+        _count(counts.get("prompt_tokens")),
+        _count(counts.get("completion_tokens")),
+        reason if isinstance(reason, str) else None,
+    )
 
 
 def _count(value: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""Every finished request of one user, so that a run that was cut off asks for nothing twice."""
+"""Every finished request, so that a run that was cut off asks for nothing twice."""
 
 import asyncio
 import hashlib
@@ -17,16 +17,17 @@ def request_key(*parts: Any) -> str:
 
 
 class Journal:
-    """An append-only file of lines {"key", "text", "tokens_in", "tokens_out"}.
+    """An append-only file of lines {"key", "text", "tokens_in", "tokens_out", "finish_reason"}.
 
     A process that was killed may leave a torn last line: it is cut off when the file is opened. Lines are flushed one by one and
-    not synced, so a power cut may cost the last of them. Two requests of the same key at one time are asked once.
+    not synced, so a power cut may cost the last of them. Two requests of the same key at one time are asked once. One event loop
+    may use it after the other.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._replies = _load(path)
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._asked: dict[str, asyncio.Future[None]] = {}  # those being asked, each done when it has a reply or has failed
         self._file: IO[str] | None = None
 
     def __len__(self) -> int:
@@ -39,16 +40,22 @@ class Journal:
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> tuple[Reply, bool]:
         """The reply to the request ``key``, and whether it had to be asked for."""
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            if key in self._replies:
-                return self._replies[key], False
+        while key in self._asked and key not in self._replies:
+            await asyncio.wait([self._asked[key]])  # unlike a bare await, does not cancel it for the others
+        if key in self._replies:
+            return self._replies[key], False
+        asked = self._asked[key] = asyncio.get_running_loop().create_future()
+        try:
             reply = await ask()
             self._append(key, reply)
             self._replies[key] = reply
             return reply, True
+        finally:
+            del self._asked[key]
+            asked.set_result(None)
 
     def _append(self, key: str, reply: Reply) -> None:
-        line = json.dumps({"key": key, "text": reply.text, "tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
+        line = json.dumps({"key": key, **vars(reply)})
         try:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +83,7 @@ def _load(path: Path) -> dict[str, Reply]:
             entry = json.loads(line)
             if not isinstance(entry["text"], str):
                 raise TypeError("its text is no string")
-            replies[entry["key"]] = Reply(entry["text"], entry["tokens_in"], entry["tokens_out"])
+            replies[entry["key"]] = Reply(entry["text"], entry["tokens_in"], entry["tokens_out"], entry.get("finish_reason"))
         except (ValueError, KeyError, TypeError) as error:
             raise ScenarioError(
                 f"{path}, line {number}: no line of a journal ({error}); delete the line, its request will be made again"

@@ -18,6 +18,8 @@ NAMES: tuple[str, ...] = (
     "query",
     "check_query",
     "again",
+    "follow_up",
+    "follow_up_again",
 )
 _LANGUAGES = {
     "ar": "Arabic",

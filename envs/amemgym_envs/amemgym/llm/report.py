@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from amemgym_envs.amemgym.llm.endpoint import Endpoint, Reply
+from amemgym_envs.amemgym.llm.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -20,47 +20,19 @@ class WriterFailure:
 
 
 @dataclass
-class Report:
-    """Counts of one run. ``calls`` and tokens are those of this run; ``cached`` replies came from journals and cost nothing.
+class Report(Usage):
+    """Counts of one run of the writer, beside those of its calls.
 
-    ``uncounted``: replies whose tokens the server did not count. ``misshapen``: replies asked again because they had not the
-    form that was asked for. ``rejected``: texts written again because a check did not pass. ``dropped``: {stage: questions}.
+    ``misshapen``: replies asked again because they had not the form that was asked for. ``rejected``: texts written again because
+    a check did not pass. ``dropped``: {stage: questions}.
     """
 
-    endpoint: Endpoint
-    calls: int = 0
-    cached: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    uncounted: int = 0
     misshapen: int = 0
     rejected: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     written: int = 0
     resumed: int = 0
     failures: list[WriterFailure] = field(default_factory=list)
-    retries_before: int = 0  # of the endpoint, when the run began
-
-    def __post_init__(self) -> None:
-        self.retries_before = self.endpoint.retries
-
-    @property
-    def retries(self) -> int:
-        return self.endpoint.retries - self.retries_before
-
-    def count(self, reply: Reply) -> None:
-        self.calls += 1
-        self.tokens_in += reply.tokens_in or 0
-        self.tokens_out += reply.tokens_out or 0
-        self.uncounted += reply.tokens_in is None or reply.tokens_out is None
-
-    @property
-    def cost(self) -> float | None:
-        """tokens / 1e6 * price per million, summed over both directions; None unless the endpoint has both prices."""
-        price_in, price_out = self.endpoint.price_in, self.endpoint.price_out
-        if price_in is None or price_out is None:
-            return None
-        return (self.tokens_in * price_in + self.tokens_out * price_out) / 1e6
 
     def lines(self) -> list[str]:
         """For people; the parts that never happened are left out."""
@@ -81,12 +53,5 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values only."""
-        counts = {key: value for key, value in vars(self).items() if isinstance(value, int) and key != "retries_before"}
-        return {
-            "model": self.endpoint.model,
-            **counts,
-            "retries": self.retries,
-            "cost": self.cost,
-            "dropped": dict(self.dropped),
-            "failures": [vars(failure) for failure in self.failures],
-        }
+        failures = [vars(failure) for failure in self.failures]
+        return super().to_dict() | {"dropped": dict(self.dropped), "failures": failures}
