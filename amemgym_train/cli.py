@@ -12,7 +12,11 @@ from amemgym_train import __version__
 from amemgym_train.errors import UserError, out_of_room
 from amemgym_train.scenarios import GENERATE_FLAGS
 
-KEPT = {"evolve": "finished stages are kept", "generate": "finished users are kept"}  # of an interrupted command
+KEPT = {  # of an interrupted command
+    "evolve": "finished stages are kept",
+    "generate": "finished users are kept",
+    "evaluate": "with --out, finished periods are kept",
+}
 WRONG_PATH = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
@@ -55,7 +59,13 @@ def evaluate(arguments: argparse.Namespace) -> None:
     from amemgym_train.config.load import load_recipe
 
     recipe = load_recipe(arguments.recipe, arguments.overrides)
-    from amemgym_train.evolution.stages import evaluate_policy  # loads torch: only for a recipe that holds
+    own = {"words": arguments.agents, "seeds": arguments.seeds, "replay": arguments.replay, "out": arguments.out}
+    if any(own.values()):
+        from amemgym_train.evaluation.shown import show
+        from amemgym_train.evolution.evaluation import evaluate_agents  # loads torch: only for a recipe that holds
+
+        return show(evaluate_agents(recipe, arguments.split, arguments.adapter, **own), arguments.out, arguments.json)
+    from amemgym_train.evolution.stages import evaluate_policy
 
     _show(evaluate_policy(recipe, arguments.split, arguments.adapter), arguments.json)
 
@@ -133,6 +143,10 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
     command = _command(commands, evaluate, "score an agent", "recipes/configs/quickstart.yaml --split test --json")
     _takes_recipe(command, ("test", "validation"))
+    command.add_argument("--out", metavar="DIR", help="keep everything there, and go on from what is there")
+    command.add_argument("--agents", nargs="+", default=[], metavar="AGENT", help="names, or config files of the public code")
+    command.add_argument("--seeds", nargs="+", type=_whole, default=[], metavar="N", help="play everything once for each")
+    command.add_argument("--replay", metavar="DIR", help="play recorded conversations, <user id>/interactions.json")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     command = _command(commands, rescore, "score result files of the public AMemGym code", "--data data.json --results results")
@@ -186,8 +200,12 @@ def _takes_model(command: argparse.ArgumentParser, what: str) -> None:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of at least 1")
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int = 0) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of at least {least}")
     return int(text)
 
 

@@ -68,8 +68,9 @@ def ask_with_memory(
     scenarios: "Sequence[Scenario]",
     episodes: Sequence[Episode],
     sampling: Sampling = GREEDY,
+    together: bool = False,
 ) -> list[Episode]:
-    """The questions of ``scenarios`` asked again of an agent with the wrong memory.
+    """The questions of ``scenarios`` asked again of an agent with the wrong memory; ``together``: those of a period at once.
 
     ``empty``: none at all. ``scrambled``: that of the next user of ``episodes`` (in a circle) at the end of the same period.
     ``instruction``: none, of an agent that shows nothing but its history, so that only the instruction and the question are left.
@@ -88,4 +89,5 @@ def ask_with_memory(
             given = [other[min(p, len(other) - 1)] for p in range(len(scenario.periods))]
         inquiries.append(Inquiry(Task(scenario.id, scenario.id, 0), scenario, given))
     factory = agents(recipe, policy, sampling)
-    return ask_again(inquiries, factory, recipe.seed, recipe.rollout.concurrency, label=f"{name} memory")
+    label = f"{name} memory"
+    return ask_again(inquiries, factory, recipe.seed, recipe.rollout.concurrency, label, together)

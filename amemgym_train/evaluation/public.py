@@ -3,7 +3,8 @@
 An unparsable answer is counted, and is wrong. The public code gives it a random choice, and so does ``unparsable="random"``: a
 choice stored for it (``json_error`` true with a ``response``) is kept, otherwise one is drawn by a generator seeded with
 "42/<agent>/<user>/<period>/<question>" (upper bound: "42/upperbound/<user>/<question>/<choice>"), so that no order matters. A
-reply that json_repair can mend counts as parsable. A state that a probe's reply lacks is not known, in both modes.
+reply that json_repair can mend counts as parsable, and so does one that quotes its choice word for word. A state that a probe's
+reply lacks is not known, in both modes.
 """
 
 import random
@@ -101,7 +102,7 @@ def _episode(run: Run, scenario: Scenario, unparsable: Unparsable) -> tuple[Epis
         for index, question in enumerate(scenario.questions):
             golden, choices = scenario.golden(period, index), question.answer_choices
             _check(answers, period, index, question, golden)
-            response, read = _choice(answers, period, index, len(choices), run.agent, unparsable)
+            response, read = _choice(answers, period, index, question, run.agent, unparsable)
             missed += not read
             episode.answers.append(Answer(period, index, len(choices), golden, response, None))
             schema = {name: scenario.state_schema[name] for name in question.required_info}
@@ -119,15 +120,19 @@ def _upper(file: ResultFile, run: Run, scenario: Scenario, unparsable: Unparsabl
     for index, question in enumerate(scenario.questions):
         for choice in range(len(question.answer_choices)):
             _check(file, index, choice, question, choice)
-            response, read = _choice(file, index, choice, len(question.answer_choices), UPPER, unparsable)
+            response, read = _choice(file, index, choice, question, UPPER, unparsable)
             missed += not read
             bound[run.user, index, choice] = float(response == choice)
     return bound, missed
 
 
-def _choice(file: ResultFile, row: int, column: int, choices: int, agent: str, unparsable: Unparsable) -> tuple[int | None, bool]:
+def _choice(
+    file: ResultFile, row: int, column: int, question: Question, agent: str, unparsable: Unparsable
+) -> tuple[int | None, bool]:
     """The 0-based choice of a reply, None if it counts as wrong, and whether it was read from the text."""
-    response, _ = parse_answer(file.reply(row, column), choices)
+    texts = [choice.answer for choice in question.answer_choices]
+    choices = len(texts)
+    response, _ = parse_answer(file.reply(row, column), choices, texts)
     if unparsable == "random":
         item = file.rows[row][column]
         stored = item.get("response")

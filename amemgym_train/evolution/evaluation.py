@@ -157,14 +157,14 @@ class Evaluation:
             if entry.seed == self.seeds[0] and all(episode.error is None for episode in episodes):
                 for name in self.recipe.evaluation.controls:
                     if name not in ONCE:
-                        asked = (entry.recipe(self.recipe), name, policy, self.scenarios, episodes, entry.sampling)
+                        asked = (entry.recipe(self.recipe), name, policy, self.scenarios, episodes, entry.sampling, True)
                         kept = self.store.control(f"{entry.label}/{name}", lambda asked=asked: ask_with_memory(*asked))
                         found[f"{entry.label}, {name} memory"] = kept
         return found
 
     def _once(self, name: str, policy: Policy) -> list[Episode]:
         if name == "instruction":
-            return ask_with_memory(self.recipe, name, policy, self.scenarios, [])
+            return ask_with_memory(self.recipe, name, policy, self.scenarios, [], together=True)
         return play_scripted(self.recipe, name, self.role, self.scenarios)
 
     def _report(self, played: Played, upper: UpperBound | None, controls: dict[str, list[Episode]]) -> dict[str, Any]:

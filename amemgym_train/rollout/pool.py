@@ -28,16 +28,24 @@ Script = Callable[[Agent, Episode, Progress], Awaitable[None]]  # plays one epis
 AgentFactory = Callable[[Task, str, int], Agent]  # called with the task, the episode's id and the rollout's seed
 
 
-async def run_scripts(
-    jobs: Sequence[tuple[Task, Script]], agent_factory: AgentFactory, seed: int, concurrency: int, label: str | None
-) -> list[Episode]:
+@dataclass(frozen=True)
+class Job:
+    """One episode: its task, what is done in it, and whose agent does it with which seed."""
+
+    task: Task
+    script: Script
+    agent_factory: AgentFactory
+    seed: int
+
+
+async def run_scripts(jobs: Sequence[Job], concurrency: int, label: str | None) -> list[Episode]:
     """Run every script, at most ``concurrency`` at a time; the episodes come back in the order of ``jobs``.
 
-    ValueError: two jobs would be the same episode, or ``concurrency`` is below 1.
+    ValueError: ``concurrency`` is below 1.
     """
     if concurrency < 1:
         raise ValueError(f"concurrency {concurrency}; expected at least 1")
-    pool = _Pool(jobs, agent_factory, seed)
+    pool = _Pool(jobs)
     workers: list[asyncio.Task[None]] = []
     with progress(label, len(jobs)) as shown:
         try:
@@ -53,18 +61,25 @@ async def run_scripts(
     return pool.episodes
 
 
+def episode_of(task: Task) -> Episode:
+    """The record of the task's episode, of which nothing is played yet."""
+    return Episode(task.environment, task.id, task.seed, task.group)
+
+
+def check_different(tasks: Sequence[Task]) -> None:
+    """ValueError when two of ``tasks`` would be the same episode."""
+    ids = [episode_of(task).id for task in tasks]
+    if len(set(ids)) < len(ids):
+        twice = next(name for name in ids if ids.count(name) > 1)
+        raise ValueError(f"episode {twice} would be played twice; give each task of a group its own seed")
+
+
 class _Pool:
     """The episodes of a rollout; ``alive`` are those announced to their policy and not yet finished, by place."""
 
-    def __init__(self, jobs: Sequence[tuple[Task, Script]], agent_factory: AgentFactory, seed: int) -> None:
+    def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
-        self.agent_factory = agent_factory
-        self.seed = seed
-        self.episodes = [Episode(task.environment, task.id, task.seed, task.group) for task, _ in jobs]
-        ids = [episode.id for episode in self.episodes]
-        if len(set(ids)) < len(ids):
-            twice = next(name for name in ids if ids.count(name) > 1)
-            raise ValueError(f"episode {twice} would be played twice; give each task of a group its own seed")
+        self.episodes = [episode_of(job.task) for job in jobs]
         self.alive: dict[int, Agent] = {}
         self.places = iter(range(len(jobs)))
 
@@ -72,8 +87,8 @@ class _Pool:
         """Build the next agent and announce its episode; returns its place, or None when all have had their turn."""
         place = next(self.places, None)
         if place is not None:
-            episode = self.episodes[place]
-            agent = self.agent_factory(self.jobs[place][0], episode.id, self.seed)
+            episode, job = self.episodes[place], self.jobs[place]
+            agent = job.agent_factory(job.task, episode.id, job.seed)
             episode.turns, episode.memories = agent.turns, agent.memories
             agent.policy.enter(episode.id)
             self.alive[place] = agent
@@ -95,9 +110,9 @@ class _Pool:
             place = following
 
     async def _run(self, place: int, shown: Progress) -> None:
-        episode, (_, script) = self.episodes[place], self.jobs[place]
+        episode = self.episodes[place]
         try:
-            await script(self.alive[place], episode, shown)
+            await self.jobs[place].script(self.alive[place], episode, shown)
         except (Unscorable, OSError) as error:
             episode.error = f"{type(error).__name__}: {error}"
         shown.finish()

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from amemgym_train.agents.base import Agent, Asked
 from amemgym_train.errors import UserError
 from amemgym_train.rollout.pieces import Pieces, lengths
-from amemgym_train.rollout.pool import AgentFactory, Script, Task, run_scripts
+from amemgym_train.rollout.pool import AgentFactory, Job, Script, Task, check_different, run_scripts
 from amemgym_train.rollout.progress import Progress
 from amemgym_train.rollout.records import Answer, Episode, Probe
 
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from amemgym_envs.core import TextEnv
 
 P = ParamSpec("P")
+Result = TypeVar("Result")
 EnvironmentFactory = Callable[[Task], "TextEnv"]
 PiecesOf = Callable[[Task], Pieces]
 Replies = list[tuple[str, int | None]]  # actions, each with the turn that made it
 Act = Callable[[list[Asked]], Awaitable[Replies]]
 Took = tuple[str, float, bool, bool, dict[str, Any]]  # what a step of an environment gives
+Take = Callable[["TextEnv", str], Awaitable[Took]]
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,29 @@ class Inquiry:
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How environments are stepped through. ``seed`` resets each; ``take`` makes a step.
+class Play:
+    """Tasks that one kind of agent plays, each once.
 
-    ``together``: a period's questions and probes, none of which changes the memory, are asked at once.
+    ``seed`` resets every environment, so that a group meets the same user, and goes to every agent; ``Task.seed``, a part of the
+    episode's id, tells the draws of a group's episodes apart. ``together``: a period's questions and probes, none of which
+    changes the memory, are asked at once. ``pieces``: where each period is kept as soon as it is over, and taken from when it is
+    there already.
     """
 
+    environment_factory: EnvironmentFactory
+    tasks: Sequence[Task]
+    agent_factory: AgentFactory
+    seed: int = 0
+    together: bool = False
+    pieces: PiecesOf | None = None
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How environments are stepped through. ``seed`` resets each; ``take`` makes a step; ``together``: see ``Play``."""
+
     seed: int
-    take: "Callable[[TextEnv, str], Awaitable[Took]]"
+    take: Take
     together: bool
 
 
@@ -59,15 +77,31 @@ async def play_all(
     together: bool = False,
     pieces: PiecesOf | None = None,
 ) -> list[Episode]:
-    """Play every task once, at most ``concurrency`` at a time; the episodes come back in the order of ``tasks``.
+    """Play every task once (see ``Play``), at most ``concurrency`` at a time; the episodes come back in the order of ``tasks``.
 
-    ``seed`` resets every environment, so that a group meets the same user, and goes to every agent; ``Task.seed``, a part of the
-    episode's id, tells the draws of a group's episodes apart. ``label`` heads the progress display, None shows none.
-    ``pieces``: where each period is kept as soon as it is over, and taken from when it is there already.
+    ``label`` heads the progress display, None shows none.
     """
-    with _manner(seed, concurrency, together) as manner:
-        jobs = [(task, _playing(environment_factory, task, manner, pieces)) for task in tasks]
-        return await run_scripts(jobs, agent_factory, seed, concurrency, label)
+    plays = [Play(environment_factory, tasks, agent_factory, seed, together, pieces)]
+    [episodes] = await play_side_by_side(plays, concurrency, label)
+    return episodes
+
+
+async def play_side_by_side(
+    plays: Sequence[Play], concurrency: int = 64, label: str | None = "play"
+) -> list[list[Episode]]:
+    """The episodes of each of ``plays``, at most ``concurrency`` of all of them at a time.
+
+    A policy that batches knows episodes by their ids: with such a one, plays of the same users go one after another.
+    """
+    with _taking(concurrency) as take:
+        jobs = []
+        for play in plays:
+            check_different(play.tasks)
+            manner = Manner(play.seed, take, play.together)
+            scripts = [_playing(play.environment_factory, task, manner, play.pieces) for task in play.tasks]
+            jobs += [Job(task, script, play.agent_factory, play.seed) for task, script in zip(play.tasks, scripts, strict=True)]
+        episodes = iter(await run_scripts(jobs, concurrency, label))
+        return [list(islice(episodes, len(play.tasks))) for play in plays]
 
 
 async def ask_all_again(
@@ -85,20 +119,23 @@ async def ask_all_again(
 
     ValueError: an inquiry has not one state per period, or its scenario is not its task's.
     """
-    with _manner(seed, concurrency, together) as manner:
-        jobs = [(inquiry.task, _asking(inquiry, manner)) for inquiry in inquiries]
-        return await run_scripts(jobs, agent_factory, seed, concurrency, label)
+    check_different([inquiry.task for inquiry in inquiries])
+    with _taking(concurrency) as take:
+        manner = Manner(seed, take, together)
+        jobs = [Job(inquiry.task, _asking(inquiry, manner), agent_factory, seed) for inquiry in inquiries]
+        return await run_scripts(jobs, concurrency, label)
 
 
-def _blocking(function: Callable[P, Coroutine[Any, Any, list[Episode]]]) -> Callable[P, list[Episode]]:
+def _blocking(function: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
     @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> list[Episode]:
+    def run(*args: P.args, **kwargs: P.kwargs) -> Result:
         return asyncio.run(function(*args, **kwargs))
 
     return run
 
 
 play = _blocking(play_all)
+play_several = _blocking(play_side_by_side)
 ask_again = _blocking(ask_all_again)
 
 
@@ -119,8 +156,8 @@ def check_unscorable(episodes: Sequence[Episode], limit: float) -> None:
 
 
 @contextmanager
-def _manner(seed: int, threads: int, together: bool) -> Iterator[Manner]:
-    """Steps are made in one of so many threads where the environment may wait for a network."""
+def _taking(threads: int) -> Iterator[Take]:
+    """Makes steps; where the environment may wait for a network, in one of so many threads."""
     with ThreadPoolExecutor(max(threads, 1), "environment") as pool:  # starts a thread when it needs one
 
         async def take(environment: "TextEnv", action: str) -> Took:
@@ -128,7 +165,7 @@ def _manner(seed: int, threads: int, together: bool) -> Iterator[Manner]:
                 return environment.step(action)
             return await asyncio.get_running_loop().run_in_executor(pool, environment.step, action)
 
-        yield Manner(seed, take, together)
+        yield take
 
 
 def _playing(environment_factory: EnvironmentFactory, task: Task, manner: Manner, pieces: PiecesOf | None) -> Script:

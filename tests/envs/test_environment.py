@@ -12,6 +12,7 @@ from gymnasium.utils.env_checker import check_env
 import amemgym_envs  # noqa: F401 (registers the environments)
 from amemgym_envs.amemgym.environment import AMemGymEnv
 from amemgym_envs.amemgym.scenario import Scenario
+from amemgym_envs.amemgym.simulator import ScriptedUser
 
 
 def oracle(scenario: Scenario, info: dict) -> str:
@@ -164,6 +165,84 @@ def test_a_changed_info_does_not_change_the_scenario(users):
     before = dict(users[0].periods[0].sessions[0].exposed_states)
     info["exposed"].clear()
     assert before and users[0].periods[0].sessions[0].exposed_states == before
+
+
+def test_the_questions_and_probes_of_a_period_are_told_at_once(users):
+    """They are the steps to come, whatever is done at them, up to the period's end or the next session."""
+    env, user = AMemGymEnv(users, rounds_update=2), users[0]
+    trace = play(env, user.id)
+    observation, info = env.reset(seed=1, options={"task": user.id})
+    for at, (_, seen, _) in enumerate(trace[:-1]):
+        coming = env.inquiries()
+        if info["kind"] == "session":
+            assert coming == []
+        else:
+            count = len(coming)
+            expected = [(text, step | {"scored": None, "score": info["score"]}) for text, step, _ in trace[at : at + count]]
+            assert [(text, step | {"score": info["score"]}) for text, step in coming] == expected
+            assert coming[-1][1]["period_end"] and sum(step["period_end"] for _, step in coming) == 1
+            assert {step["period"] for _, step in coming} == {seen["period"]}
+        observation, *_, info = env.step(oracle(user, info))
+    assert env.inquiries() == []
+
+
+def test_an_episode_goes_on_from_any_period(users):
+    """With the answers so far it ends as the whole one did; the steps and their words are the same."""
+    env, user = AMemGymEnv(users, rounds_update=3), users[0]
+
+    def act(scenario, info):
+        return json.dumps({"answer": 2}) if info["kind"] == "question" else oracle(scenario, info)
+
+    trace = play(env, user.id, act=act)
+    for period in range(len(user.periods)):
+        begin = next(at for at, (_, info, _) in enumerate(trace) if info["period"] == period)
+        scored = [info["scored"] for _, info, _ in trace[: begin + 1] if info["scored"]]
+        right = [one["response"] == one["golden"] for one in scored if one["kind"] == "answer"]
+        observation, info = env.reset(seed=1, options={"task": user.id, "period": period, "right": right})
+        rest = [(observation, info | {"scored": trace[begin][1]["scored"]})]
+        while info["kind"] != "end":
+            observation, *_, info = env.step(act(user, info))
+            rest.append((observation, info))
+        assert rest == [(observation, info) for observation, info, _ in trace[begin:]]
+
+
+@pytest.mark.parametrize(
+    "options", [{"period": 4}, {"period": -1}, {"period": 1}, {"period": 1, "right": [True]}, {"right": [True] * 4}]
+)
+def test_an_impossible_start_is_named(users, options):
+    with pytest.raises(ValueError, match=f"task {users[0].id} from period {options.get('period', 0)} on"):
+        AMemGymEnv(users).reset(seed=1, options={"task": users[0].id} | options)
+
+
+def test_another_user_may_talk(users):
+    """It is made for the scenario and the seed, says how many rounds there are and hears what was said in the session."""
+    made, heard = [], []
+
+    class Echo(ScriptedUser):
+        blocking = True
+
+        def __init__(self, scenario, seed):
+            super().__init__(scenario, seed)
+            made.append((scenario.id, seed))
+
+        def follow_up(self, period, session, round, talk=()):
+            heard.append((period, session, round, [(message["role"], message["content"]) for message in talk]))
+            return f"and {round}?"
+
+        def rounds(self, period, session):
+            return 3 if (period, session) == (1, 0) else None
+
+        def reply(self, period, session, round):
+            return "as it was" if round else None
+
+    env, user = AMemGymEnv(users, user=Echo), users[2]
+    trace = play(env, user.id, seed=5, act=lambda scenario, info: f"reply {info.get('round')}")
+    assert made == [(user.id, 5)] and env.blocking
+    opening = ScriptedUser(user, 5).opening(1, 0)
+    first = [("user", opening), ("assistant", "reply 0")]
+    assert heard == [(1, 0, 1, first), (1, 0, 2, [*first, ("user", "and 1?"), ("assistant", "reply 1")])]
+    replies = [info.get("reply") for _, info, _ in trace if info["kind"] == "session" and info["rounds"] == 3]
+    assert replies == [None, "as it was", "as it was"]
 
 
 def test_wrong_use_is_named(users):

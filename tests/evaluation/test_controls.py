@@ -79,6 +79,29 @@ def test_an_empty_memory_holds_nothing(users, played):
     assert ask_with_memory(recipe(), "empty", Reader(users), users, played) == nothing
 
 
+def test_instruction_only_is_what_any_agent_answers_from_nothing(users, played):
+    """It is asked of everybody, in every period, and no episode is needed for it."""
+    asked = []
+
+    class Listening(Reader):
+        def reply(self, request):
+            asked.append(request.messages[-1]["content"])
+            return super().reply(request)
+
+    rag = recipe(agent={"name": "rag", "local_length": 0, "respond": "fixed"})
+    found = ask_with_memory(rag, "instruction", Listening(users), users, [])
+    assert len(asked) == len(users) * 3 * 6 and not [text for text in asked if "notes" in text or "Conversation" in text]
+    assert [episode.answers for episode in found] == [
+        episode.answers for episode in ask_with_memory(recipe(), "empty", Reader(users), users, played)
+    ]
+
+
+@pytest.mark.parametrize("name", ["scrambled", "empty", "instruction"])
+def test_controls_asked_at_once_are_the_same(users, played, name):
+    one_by_one, at_once = (ask_with_memory(recipe(), name, Reader(users), users, played, together=way) for way in (False, True))
+    assert one_by_one == at_once
+
+
 def test_a_scrambled_memory_is_the_next_users(users, played):
     scrambled = ask_with_memory(recipe(), "scrambled", Reader(users), users, played)
     following = [episode.states for episode in played[1:] + played[:1]]

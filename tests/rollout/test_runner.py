@@ -1,4 +1,5 @@
 import asyncio
+import threading
 
 import pytest
 
@@ -7,7 +8,7 @@ from amemgym_train.config.agent import AgentConfig
 from amemgym_train.errors import Unscorable, UserError
 from amemgym_train.policy.base import Completion
 from amemgym_train.rollout.records import Episode
-from amemgym_train.rollout.runner import Task, check_unscorable, play
+from amemgym_train.rollout.runner import Play, Task, check_unscorable, play, play_several
 
 TASKS = [Task(id, group=id, seed=seed, environment="Chat") for id, seed in [("a", 0), ("a", 1), ("b", 0), ("c", 0)]]
 
@@ -183,6 +184,63 @@ def test_a_user_error_while_agents_are_built_leaves_nobody_announced():
     with pytest.raises(UserError, match="no such folder"):
         play(lambda task: Chat(1), TASKS, agent, label=None)
     assert policy.alive == set() and policy.batches == []
+
+
+class Counting:
+    """Replies after a moment; ``most`` is how many of its calls were in progress at once, ``agents`` whose they were."""
+
+    version = "counting"
+
+    def __init__(self):
+        self.running, self.most, self.seeds = 0, 0, set()
+
+    def enter(self, episode):
+        pass
+
+    leave = enter
+
+    async def complete(self, request):
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.seeds.add(request.seed)
+        await asyncio.sleep(0)
+        self.running -= 1
+        return Completion([1], [2], [-0.5], f"{request.episode} {request.slot} {request.seed}", "stop")
+
+
+@pytest.mark.parametrize("concurrency", [1, 5, 64])
+def test_several_plays_share_the_places_and_each_is_as_it_is_alone(concurrency):
+    """The same users with other seeds and agents: 3 x 4 episodes at once, where there is room."""
+
+    def plays(policy):
+        def agent(task, episode, seed):
+            return build_agent(AgentConfig(name="native"), policy, episode, seed)
+
+        return [Play(lambda task: Chat(2 + task.seed), TASKS, agent, seed) for seed in (1, 2, 3)]
+
+    policy = Counting()
+    found = play_several(plays(policy), concurrency, label=None)
+    assert policy.most == min(concurrency, 12) and policy.seeds == {1, 2, 3}
+    for alone, episodes in zip(plays(Counting()), found, strict=True):
+        assert play_several([alone], label=None) == [episodes]
+        assert [episode.id for episode in episodes] == ["Chat/a/0", "Chat/a/1", "Chat/b/0", "Chat/c/0"]
+    assert play_several([], label=None) == []
+
+
+def test_a_user_who_waits_holds_up_nobody_else():
+    """Blocking environments step in threads: all of them are inside a step at the same time."""
+    inside = threading.Barrier(len(TASKS))
+
+    class Waiting(Chat):
+        blocking = True
+
+        def step(self, action):
+            inside.wait(timeout=20)
+            return super().step(action)
+
+    episodes = run(Counting(), [Waiting(2) for _ in TASKS])
+    assert [episode.error for episode in episodes] == [None] * 4 and not inside.broken
+    assert episodes == run(Counting(), [Chat(2) for _ in TASKS])
 
 
 def test_impossible_rollouts_are_refused():
