@@ -3,7 +3,8 @@
 (a) --users AMemGym users play at once with the settings of recipes/configs/smollm2_cpu.yaml, and none fails;
 (b) the server's log-probabilities are those of transformers with the same adapter, and not those with another;
 (c) the adapter is swapped while the server runs;
-(d) a server that is killed and started again in the middle of a run costs no episode, finished or not.
+(d) a server that is killed and started again in the middle of a run costs no episode, finished or not;
+(e) PPO trains on what the server draws, each step with the adapter of the one before.
 
     make smollm2        # trains the two adapters; without --adapters, two are made up
     python benchmarks/vllm_server.py --venv vllm_venv --adapters runs/smollm2_cpu/iterations/00{1,2}/adapter
@@ -12,6 +13,7 @@ The server gets a virtual environment of its own, which is made here (4 GB).
 """
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -246,6 +248,7 @@ def measure(vllm: Vllm, adapters: Sequence[Path], users: int, table: Table) -> N
 
     killed_and_restarted(vllm, recipe, policy, second, uncut, users, table)
     policy.release()
+    trained(vllm, second, table)
 
 
 def killed_and_restarted(
@@ -275,6 +278,30 @@ def killed_and_restarted(
     table.row("(d) seconds in all", f"{took:.0f}")
     late = [turn for episode in episodes for turn in episode.turns[-8:]]
     compare(table, "(d) last calls of each episode, adapter loaded again", adapter, late, sampling.temperature, right=True)
+
+
+def trained(vllm: Vllm, adapter: Path, table: Table) -> None:
+    """Two steps of PPO through `amemgym-train evolve`, from ``adapter`` on."""
+    few = [f"scenarios.{role}.num_users={users}" for role, users in (("train", 4), ("validation", 2), ("test", 2))]
+    steps = ["training.method=ppo", "training.ppo.steps=2", "training.ppo.gamma_turn=0", "evolution.iterations=1"]
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["name=ppo", f"output={folder}", f"policy.adapter={adapter}", f"policy.server={{urls: [{vllm.url}]}}"]
+        words += [*few, *steps, "rollout.group_size=2", "evaluation.controls=[]"]
+        recipe = ROOT / "recipes/configs/smollm2_grpo_cpu.yaml"
+        command = [sys.executable, "-m", "amemgym_train.cli", "evolve", recipe, *words]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        log = json.loads(Path(folder, "ppo/iterations/001/training.json").read_text())
+    steps_made = [entry for entry in log if "sampler_gap/mean" in entry]
+    gaps = [entry["sampler_gap/mean"] for entry in steps_made]
+    table.row("(e) steps of PPO, updates, seconds with evaluations", told(steps_made, began), len(steps_made) == 2)
+    table.row(f"(e) gap before each step (limit {LIMIT})", ", ".join(f"{one:.4f}" for one in gaps), max(gaps) < LIMIT)
+    explained = ", ".join(f"{entry['explained_variance']:.2f}" for entry in steps_made)
+    table.row("(e) explained variance of the critic", explained)
+
+
+def told(steps: Sequence[dict[str, float]], began: float) -> str:
+    return f"{len(steps)}, {sum(entry['updates'] for entry in steps):.0f}, {time.perf_counter() - began:.0f}"
 
 
 def sound(episodes: Sequence[Episode]) -> list[Episode]:

@@ -4,17 +4,18 @@ mem0 1.x makes the two calls of AWE (``agents.awe``) with prompts of its own; me
 """
 
 import asyncio
+import atexit
 import functools
 import hashlib
 import logging
 import os
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -56,13 +57,16 @@ class Mem0Agent(BatchAgent):
         self.store.llm = calls
         messages = [{"role": message["role"], "content": message["content"]} for message in batch]
         await self._in_thread(functools.partial(self.store.add, messages, **USER, metadata={"timestamp": batch[-1]["time"]}))
+        self.store.llm = None  # else store and agent would hold each other, and the thread would outlast the episode
         if calls.failed is not None:  # mem0 goes on after an error; the episode must not
             raise calls.failed
         entries = [{"label": "memory", "value": one["data"], "timestamp": one["timestamp"]} for one in self._memories()]
         self.memories.append(Memory(len(self.turns) - 1, period, entries))
 
     def save(self) -> dict[str, Any]:
-        kept = [{"value": one["data"], "timestamp": one["timestamp"]} for one in self._memories()]
+        """The entries in the order in which they were made, which decides among those of one time."""
+        made = sorted(self._memories(), key=lambda one: one["created_at"])
+        kept = [{"value": one["data"], "timestamp": one["timestamp"]} for one in made]
         return {**super().save(), "entries": kept}
 
     def load(self, state: dict[str, Any]) -> None:
@@ -128,7 +132,9 @@ class _Given:
 def open_store(embedder: Embedder) -> "mem0.Memory":
     """An empty store in memory: qdrant's local mode. UserError: mem0 is not installed."""
     os.environ["MEM0_TELEMETRY"] = "False"  # read when mem0 is imported, which somebody may have done before
-    os.environ.setdefault("MEM0_DIR", str(Path(tempfile.gettempdir()) / "mem0"))  # else it makes a folder at home
+    if "MEM0_DIR" not in os.environ:  # mem0 would make a folder at home
+        os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")
+        atexit.register(shutil.rmtree, os.environ["MEM0_DIR"], ignore_errors=True)
     logging.getLogger("mem0").setLevel(logging.CRITICAL)  # of replies that it cannot read: our turns say so themselves
     warnings.filterwarnings("ignore", "Payload indexes have no effect in the local Qdrant")
     try:

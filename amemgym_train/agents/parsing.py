@@ -4,11 +4,11 @@ Every reader also returns how the reply was read: ``strict`` (valid JSON, bare o
 or a number written as a string) or ``failed`` (nothing usable in it).
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from amemgym_envs.amemgym import replies
 from amemgym_train.rollout.records import Parsed
 
 # json_repair takes quadratic time on degenerate text (20 s for 25,000 characters of "{a:b:"): longer replies are read strictly.
@@ -19,12 +19,13 @@ def parse_object(text: str) -> tuple[dict[str, Any] | None, Parsed]:
     """Read ``text`` as one JSON object: the whole text or a ```json fence in it, else what json_repair makes of it.
 
     An empty object counts only when it is strict; a repaired one must hold something. An object that could not be written
-    back as UTF-8 JSON (lone surrogates, NaN, infinity) does not count.
+    back as UTF-8 JSON (lone surrogates, NaN, infinity) does not count. What the environment can read is read as it reads it.
     """
-    for candidate in [text, *_fences(text)]:
-        found = _strict(candidate)
-        if found is not None:
-            return found, "strict"
+    found = replies.parse_object(text)
+    if found is None:
+        found = next((one for body in _fences(text) if (one := replies.strict_object(body)) is not None), None)
+    if found is not None:
+        return found, "strict"
     found = _repaired(text)
     return (found, "repaired") if found else (None, "failed")
 
@@ -67,14 +68,6 @@ def _fences(text: str) -> list[str]:
     return [body[4:] if body[:4].lower() == "json" else body for body in bodies]
 
 
-def _strict(text: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(text)
-        return found if isinstance(found, dict) and _storable(found) else None
-    except (ValueError, RecursionError):
-        return None
-
-
 def _repaired(text: str) -> dict[str, Any] | None:
     if len(text) > REPAIR_LIMIT:
         return None
@@ -82,11 +75,6 @@ def _repaired(text: str) -> dict[str, Any] | None:
 
     try:
         found = json_repair.repair_json(text, return_objects=True)
-        return found if isinstance(found, dict) and _storable(found) else None
+        return found if isinstance(found, dict) and replies.storable(found) else None
     except (ValueError, RecursionError):
         return None
-
-
-def _storable(found: dict[str, Any]) -> bool:
-    """True if the object can be written as UTF-8 JSON; where it cannot, this raises ValueError or RecursionError."""
-    return bool(json.dumps(found, ensure_ascii=False, allow_nan=False).encode())

@@ -66,7 +66,7 @@ def public_agent(path: Path, recipe: Recipe) -> NamedAgent:
     """The agent that a config file of the public code describes. UserError naming file and key."""
     content = _read(path)
     kind, name = content.get("type"), content.get("name")
-    if kind not in TYPES:
+    if not isinstance(kind, str) or kind not in TYPES:
         raise UserError(f"{path}: type is {kind!r}, expected one of {', '.join(TYPES)}")
     if not isinstance(name, str) or NO_FOLDER.search(name):
         raise UserError(f"{path}: name is {name!r}, expected a text that can name a folder of results, and not upperbound")

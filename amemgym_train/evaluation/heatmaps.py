@@ -54,5 +54,6 @@ def draw(rows: Lines, title: str) -> "Figure":
     for y, x in zip(*np.nonzero(~np.isnan(values)), strict=True):
         colour = "black" if values[y, x] > 0.6 else "white"
         axes.text(x, y, f"{values[y, x]:.2f}", ha="center", va="center", color=colour, fontsize=7)
-    axes.set(title=title, xlabel="period", xticks=range(width), yticks=range(height), yticklabels=[label for label, _ in rows])
+    axes.set(title=title, xlabel="period", xticks=range(width))
+    axes.set_yticks(range(height), [label for label, _ in rows], parse_math=False)  # a name may have a $
     return figure

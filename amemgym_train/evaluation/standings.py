@@ -65,18 +65,25 @@ def _paired(first: dict[str, Any], second: dict[str, Any], name: str) -> list[fl
 
 
 def equal_seeds(by_seed: BySeed) -> list[int]:
-    """The seeds whose answers are those of the first one, to the last choice."""
+    """The seeds whose answers are those of the first one, to the last choice; none where somebody could not be played."""
     first, *others = by_seed.items()
+    if any(episode.error is not None for episode in first[1]):
+        return []
     return [seed for seed, episodes in others if _choices(episodes) == _choices(first[1])]
 
 
 def broken(label: str, episodes: Sequence[Episode]) -> list[dict[str, Any]]:
-    """Who could not be played to the end: in which period it broke, and why."""
+    """Who could not be played to the end: in which period it broke, and why. A control's episodes keep no states."""
     return [
-        {"results": label, "user": episode.task, "period": len(episode.states), "error": episode.error}
+        {"results": label, "user": episode.task, "period": _periods(episode), "error": episode.error}
         for episode in episodes
         if episode.error is not None
     ]
+
+
+def _periods(episode: Episode) -> int:
+    """How many are answered: a period's questions are asked at once."""
+    return len({answer.period for answer in episode.answers})
 
 
 def _choices(episodes: Sequence[Episode]) -> list[tuple[str, list[int | None]]]:

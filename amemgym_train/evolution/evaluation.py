@@ -182,7 +182,8 @@ class Evaluation:
             notes += _notes(agent, own, report["agents"][agent.name])
         report["differences"] = standings.differences(report["agents"])
         report["controls"] = {name: standings.control(episodes, upper) for name, episodes in controls.items()}
-        report["broken"] = [one for entry, episodes in played.items() for one in standings.broken(entry.label, episodes)]
+        everybody = [*((entry.label, episodes) for entry, episodes in played.items()), *controls.items()]
+        report["broken"] = [one for label, episodes in everybody for one in standings.broken(label, episodes)]
         return report | {"notes": notes}
 
     def _recordings(self, folder: Path) -> "dict[str, Interactions]":

@@ -181,7 +181,9 @@ def scored(
             "model answers wrong even when told the states. Use a better model, or evaluation.upper=oracle"
         )
     for control in controls:
-        full[control] = report(control_episodes(recipe, control, role, policy, scenarios, episodes), upper)
+        asked = control_episodes(recipe, control, role, policy, scenarios, episodes)
+        check_unscorable(asked, recipe.rollout.max_unscorable)
+        full[control] = report(asked, upper)
     return full
 
 

@@ -3,6 +3,9 @@
 import asyncio
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -75,6 +78,35 @@ def test_a_loaded_agent_recalls_and_goes_on_the_same(talked, make, replies):
     assert other.save() == agent.save() and len(other.save()["entries"]) == 4
     other.load({})
     assert other.save()["entries"] == [] and asyncio.run(other.recall("cat")) == []
+
+
+def test_a_loaded_agent_keeps_the_order_in_which_memories_were_made(talked, make, replies):
+    agent, _ = talked(facts("a", "b"), memory(*[{"id": str(i), "event": "ADD", "text": f"{t} cat"} for i, t in enumerate("ab")]))
+    update = [{"id": "0", "event": "UPDATE", "text": "a cat now"}, {"id": "1", "event": "UPDATE", "text": "b cat now"}]
+    talked("none", facts("a cat"), memory(update[0]), sessions=2, agent=agent)  # a is newer than b now, though made first
+    assert [entry["value"] for entry in agent.memories[-1].entries] == ["b cat", "a cat now"]
+    other = make("mem0", replies(), local_length=0)
+    other.load(agent.save())
+    assert asyncio.run(other.recall("cat")) == asyncio.run(agent.recall("cat"))
+    for one in (agent, other):
+        talked("none", "none", facts("a cat"), memory(*update), sessions=3, agent=one)
+    assert other.memories[-1].entries == agent.memories[-1].entries and other.save() == agent.save()
+    assert [entry["value"] for entry in agent.memories[-1].entries] == ["a cat now", "b cat now"]
+
+
+def test_an_agents_thread_ends_with_it(talked):
+    agent, _ = talked(*ADDED)
+    [thread] = agent.thread._threads
+    del agent
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_no_folder_is_left(tmp_path):
+    code = "from amemgym_train.agents.mem0 import open_store; from amemgym_train.agents.retrieval.embedders import embedder; "
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code + "open_store(embedder(None))"], env=environment, check=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_error_of_the_policy_ends_the_write_though_mem0_would_go_on(make, session):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amemgym_envs.amemgym import replies
 from amemgym_train.agents.parsing import REPAIR_LIMIT, parse_answer, parse_object, parse_states
 
 SCHEMA = {"coffee order": ["oat milk", "black"], "pet": ["cat", "dog"]}
@@ -82,6 +83,25 @@ def test_valid_json_comes_back_unchanged_bare_or_fenced(value, ascii_only):
 )
 def test_answer(text, expected):
     assert parse_answer(text, 4) == expected
+
+
+LONG = "x" * REPAIR_LIMIT
+UNALIKE = [
+    '{"answer": 2, "pet": "cat", "x": NaN}',
+    '{"answer": 2, "pet": "cat", "x": "\\ud800"}',
+    f'\u00a0{{"answer": 2, "pet": "cat", "x": "{LONG}"}}',
+    f'```json\n{{"answer": 2, "pet": "cat", "x": "```{LONG}"}}\n```',
+]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(anything | st.sampled_from(UNALIKE))
+def test_what_an_agent_cannot_read_the_environment_cannot_either(text):
+    """Such a reply is the agent's action as it is, and must not count as right."""
+    if parse_answer(text, 4)[1] == "failed":
+        assert replies.parse_answer(text, 4) is None
+    if parse_states(text, SCHEMA)[1] == "failed":
+        assert not any(replies.parse_probe(text, SCHEMA).values())
 
 
 def test_states_are_exact_values_of_the_schema():

@@ -91,6 +91,7 @@ WRONG = {
     "holds a list, expected an object": [],
     "type is 'gpt', expected one of native, awi": described("gpt"),
     "type is None": {"name": "x"},
+    "type is ['awi'], expected one of": {"type": ["awi"], "name": "x"},
     "name is None": {"type": "awi"},
     "name is '../x'": described("awi", name="../x"),
     "name is 'upperbound'": described("awi", name="upperbound"),

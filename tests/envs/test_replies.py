@@ -36,6 +36,11 @@ def test_a_strict_answer_is_taken(text):
         '{"answer": ' + "9" * 5000 + "}",
         "[" * 100_000,
         '```json\n{"answer": 2}\n``` done',
+        '{"answer": 2, "x": NaN}',
+        '{"answer": 2, "x": 1e999}',
+        '{"answer": 2, "x": "\\ud800"}',
+        "```" + "\n" * 20_000 + "x",
+        "```",
     ],
     ids=lambda text: text[:20],
 )

@@ -45,6 +45,11 @@ def test_without_agents_that_could_be_played_there_is_a_picture_all_the_same(tmp
     assert heatmaps.save_heatmaps(tmp_path, {"agents": {"awi": {"per_period": {"period": []}}}})
 
 
+def test_a_name_is_no_formula(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert heatmaps.save_heatmaps(tmp_path, {"agents": {"awe $^$ 4": REPORT["agents"]["awi"]}})
+
+
 def test_without_matplotlib_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(heatmaps, "find_spec", lambda name: None)
     assert not heatmaps.save_heatmaps(tmp_path / "maps", REPORT)

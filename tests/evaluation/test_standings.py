@@ -52,6 +52,7 @@ def test_who_was_broken_enters_no_figure():
     assert broken("native", NATIVE[0]) == [{"results": "native", "user": "bob", "period": 0, "error": "OSError: gone"}]
     half = replace(episode("ann", [1, 1]), error="OSError: gone")
     assert broken("awi-seed1", [half])[0]["period"] == 2
+    assert broken("awi, empty memory", [replace(half, states=[])])[0]["period"] == 2  # a control keeps none
 
 
 def test_without_headroom_a_user_has_no_memory_score():
@@ -73,6 +74,8 @@ def test_seeds_with_the_same_answers_are_found():
     assert equal_seeds(AWI) == [] and equal_seeds({7: AWI[0]}) == []
     again = [replace(one, seed=5) for one in AWI[0]]
     assert equal_seeds({0: AWI[0], 5: again, 1: AWI[1]}) == [5]
+    lost = [episode(user, [], error="OSError: gone") for user in ("ann", "bob")]
+    assert equal_seeds({0: lost, 1: lost}) == []  # nobody answered at all
 
 
 def test_a_control_that_nobody_could_play_has_no_figures():

@@ -272,6 +272,58 @@ def test_more_lost_users_than_allowed_stop_the_command_after_all_is_kept(whole, 
     assert contents(out) == contents(whole)
 
 
+def bare(body):
+    """Whether nothing but a question is asked, as the control "instruction" does."""
+    instruction, asked = (body["messages"][place]["content"] for place in (0, -1))
+    return INSTRUCTIONS.get(instruction) == "answer" and asked.startswith("Question:")
+
+
+INSTRUCTION = {"upper": "oracle", "controls": ["instruction"]}
+
+
+def test_a_control_that_the_endpoint_broke_is_named_and_asked_again(recipe, server, tmp_path, capsys):
+    path, out, lost = recipe(evaluation=INSTRUCTION), tmp_path / "out", iter([(500, {}, b"{}")])
+    server.fails = lambda body: next(lost, None) if bare(body) else None
+    assert evaluate(path, "--out", out) == 0
+    [broken] = report_of(out)["broken"]
+    assert (broken["results"], broken["period"]) == ("instruction", 0) and broken["error"].startswith("Unscorable: ")
+    assert f"not played to the end: instruction, user {broken['user']}, stopped" in " ".join(capsys.readouterr().out.split())
+    asked = len(server.requests)
+    assert evaluate(path, "--out", out) == 0
+    assert report_of(out)["broken"] == [] and len(server.requests) > asked and all(map(bare, server.requests[asked:]))
+
+
+def test_a_control_that_nobody_could_play_ends_the_command_with_a_message(recipe, server, capsys):
+    server.fails = lambda body: (500, {}, b"{}") if bare(body) else None
+    assert evaluate(recipe(evaluation=INSTRUCTION)) == 2
+    assert "3 of 3 episodes could not be played to their end" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("silent", ["strong", "talker"])
+def test_an_interrupt_does_not_wait_for_an_endpoint_that_hangs(recipe, server, amemgym_train, tmp_path, silent):
+    """Neither for that of the agent nor for that of the user, whom threads wait for."""
+    begun = threading.Event()
+
+    def fails(body):
+        if body["model"] == silent:
+            begun.set()
+            return "hang"
+
+    server.fails = fails
+    path = recipe(scenarios={"test": USERS | {"rounds_init": 2}, "user": {"chat": {"base_url": server.url, "model": "talker"}}})
+    words = amemgym_train.command("evaluate", path, "--out", tmp_path / "out")
+    environment = amemgym_train.env | {"NO_PROXY": "127.0.0.1"}
+    process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
+    assert begun.wait(60)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, said = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 130 and "interrupted; with --out, finished periods are kept" in said
+    assert "Traceback" not in said
+
+
 def test_a_refused_key_ends_it_at_once_and_names_the_call(recipe, server, tmp_path, capsys):
     server.fails = lambda body: (401, {}, b'{"error": {"message": "bad key"}}')
     assert evaluate(recipe(), "--out", tmp_path / "out", *AGENTS) == 2

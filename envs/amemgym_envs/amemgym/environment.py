@@ -92,6 +92,7 @@ class AMemGymEnv(TextEnv):
         check_all(scenarios)
         self.rounds_init, self.rounds_update, self.probes = rounds_init, rounds_update, probes
         self._new_user = user
+        self.user: User | None = None  # before the first reset
         self._scenarios = {scenario.id: scenario for scenario in scenarios}
         self._steps: list[Step] = []
         self._at = 0
@@ -141,6 +142,11 @@ class AMemGymEnv(TextEnv):
             self._talk.append({"role": "assistant", "content": action})
         self._at += 1
         return self._observation(self._at), float(right), self._at == len(self._steps), False, self._info(self._at, scored)
+
+    def close(self) -> None:
+        """A step that waits for the user in another thread ends with CancelledError."""
+        if self.user is not None:
+            self.user.close()
 
     def _rounds(self, name: str) -> int:
         return getattr(self, name) or self.scenario.origin.get(name) or 1

@@ -41,6 +41,9 @@ class RecordedUser:
     def reply(self, period: int, session: int, round: int) -> str | None:
         return self.interactions[period][session][2 * round + 1]["content"]
 
+    def close(self) -> None:
+        """Nothing: its words are there at once."""
+
 
 def load_interactions(folder: Path, scenario: Scenario) -> Interactions:
     """The recording of the scenario's user in ``folder``, as far as the scenario goes.
@@ -54,8 +57,8 @@ def load_interactions(folder: Path, scenario: Scenario) -> Interactions:
             f"{folder}: no recording of user {scenario.id}, expected the folder {place}; users there: {found or 'none'}"
         )
     whole = _file(place, "interactions")
-    periods = _periods_of(whole) if whole else [_file(place / "interactions", f"period_{p:02d}") for p in range(_count(place))]
     count = len(scenario.periods)
+    periods = _periods_of(whole) if whole else [_file(place / "interactions", f"period_{p:02d}") for p in range(count)]
     if len(periods) < count or None in periods[:count]:
         missing = next(p for p in range(count) if p >= len(periods) or periods[p] is None)
         raise ScenarioError(f"{whole or place}: user {scenario.id}: period {missing} is missing, the scenario has {count}")
@@ -67,12 +70,6 @@ def load_interactions(folder: Path, scenario: Scenario) -> Interactions:
 
 def _file(folder: Path, stem: str) -> Path | None:
     return next((path for ending in ENDINGS if (path := folder / f"{stem}.{ending}").is_file()), None)
-
-
-def _count(place: Path) -> int:
-    """How many periods the files in ``interactions`` reach to, whether or not one of them is missing."""
-    stems = [path.name.partition(".")[0] for path in (place / "interactions").glob("period_*.json*")]
-    return 1 + max((int(stem[7:]) for stem in stems if stem[7:].isdigit()), default=-1)
 
 
 def _periods_of(path: Path) -> list[Any]:

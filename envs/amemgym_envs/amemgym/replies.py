@@ -1,21 +1,32 @@
 """What the environment accepts as an answer: one JSON object, bare or in a code fence. Nothing is repaired here."""
 
 import json
-import re
 from typing import Any
 
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+_FENCE = "```"
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
     """The JSON object that ``text`` is; None for anything else, also for an object with words around it."""
     text = text.strip()
-    fenced = _FENCE.fullmatch(text)
+    if len(text) >= 2 * len(_FENCE) and text.startswith(_FENCE) and text.endswith(_FENCE):
+        text = text[len(_FENCE) : -len(_FENCE)].removeprefix("json")
+    return strict_object(text)
+
+
+def strict_object(text: str) -> dict[str, Any] | None:
+    """``text`` without a fence as a JSON object that is ``storable``; None for anything else."""
     try:
-        value = json.loads(fenced.group(1) if fenced else text)
+        value = json.loads(text.strip())
+        return value if isinstance(value, dict) and storable(value) else None
     except (ValueError, RecursionError):  # ValueError: no JSON, or an int of thousands of digits
         return None
-    return value if isinstance(value, dict) else None
+
+
+def storable(value: dict[str, Any]) -> bool:
+    """True if ``value`` can be written back as UTF-8 JSON; where it cannot (half a character, NaN, infinity), this raises
+    ValueError or RecursionError."""
+    return bool(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
 
 
 def parse_answer(text: str, choices: int) -> int | None:

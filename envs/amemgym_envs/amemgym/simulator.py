@@ -33,6 +33,10 @@ class User(Protocol):
 
     def reply(self, period: int, session: int, round: int) -> str | None: ...
 
+    def close(self) -> None:
+        """Its episode is over, or broken off: nobody waits for it any longer."""
+        ...
+
 
 class ScriptedUser:
     """A user without an LLM. Its words are fixed by the scenario and the seed, whatever the agent replies.
@@ -72,6 +76,9 @@ class ScriptedUser:
 
     def reply(self, period: int, session: int, round: int) -> str | None:
         return None
+
+    def close(self) -> None:
+        """Nothing: its words are there at once."""
 
 
 def opening_of(scenario: Scenario, period: int, session: int) -> str:

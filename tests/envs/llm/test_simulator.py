@@ -216,6 +216,22 @@ def test_many_threads_ask_at_once_and_a_repeated_run_asks_for_nothing(scenario, 
     assert counts(first) == counts(second) == (32, 0, 0, 0)
 
 
+def test_nobody_waits_for_a_user_who_was_closed(scenario, speaker, server):
+    server.hold_after = 0
+    env = AMemGymEnv([scenario], user=lambda scenario, seed: LLMUser(scenario, seed, speaker()))
+    env.close()  # nothing yet
+    env.reset(seed=1)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(env.user.follow_up, 1, 0, 2, TALK)
+        assert server.held.wait(20)
+        env.close()
+        with pytest.raises(CancelledError):
+            waiting.result(20)
+        with pytest.raises(CancelledError):
+            pool.submit(env.user.follow_up, 1, 0, 2, TALK).result(20)
+    assert len(server.requests) <= 2
+
+
 def test_an_endpoint_of_no_use_is_an_error(scenario, speaker, server, endpoint):
     server.faults.append((401, {}, b"who are you?"))
     with pytest.raises(Refused, match="environment variable OPENAI_API_KEY"):

@@ -17,9 +17,13 @@ class Background:
         self._guard = threading.Lock()
         self._held: tuple[threading.Thread, asyncio.AbstractEventLoop] | None = None
 
+    def begin(self, job: Coroutine[Any, Any, T]) -> Future[T]:
+        """The result of ``job`` to come, or its error: CancelledError when ``close`` comes first."""
+        return asyncio.run_coroutine_threadsafe(job, self._loop())
+
     def run(self, job: Coroutine[Any, Any, T]) -> T:
-        """The result of ``job``, or its error; blocks the calling thread alone. CancelledError when ``close`` comes first."""
-        return asyncio.run_coroutine_threadsafe(job, self._loop()).result()
+        """As ``begin``, but blocks the calling thread, and it alone, until the result is there."""
+        return self.begin(job).result()
 
     def close(self) -> None:
         """Cancel what still runs, tidy up and wait for the thread's end; a later ``run`` begins anew."""

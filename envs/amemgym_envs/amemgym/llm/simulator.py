@@ -7,6 +7,7 @@ What it may not say is checked by rule: a reply that names a tracked value in wo
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -58,14 +59,14 @@ class Speaker:
         self.tally = Tally()
         self._background = Background("users")  # counts, journal and connections are touched in its thread alone
 
-    def say(self, request: str, secrets: Sequence[str], said: Sequence[str], place: Sequence[Any]) -> str | None:
-        """The model's reply to ``request`` that names none of ``secrets`` and echoes nothing that was ``said`` before; None when
-        no such one came. Blocks.
+    def say(self, request: str, secrets: Sequence[str], said: Sequence[str], place: Sequence[Any]) -> Future[str | None]:
+        """The model's reply to ``request`` that names none of ``secrets`` and echoes nothing that was ``said`` before, when it
+        comes; None if no such one did.
 
         ``place``, JSON values, tells messages apart that are asked for in the same words. EndpointError: the endpoint is of no
         use.
         """
-        return self._background.run(self._say(request, secrets, said, place))
+        return self._background.begin(self._say(request, secrets, said, place))
 
     def close(self) -> None:
         self._background.close()
@@ -122,9 +123,17 @@ class LLMUser(ScriptedUser):
     def __init__(self, scenario: Scenario, seed: int, speaker: Speaker) -> None:
         super().__init__(scenario, seed)
         self.speaker = speaker
+        self._asked: Future[str | None] | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Whoever waits for an answer in another thread gets CancelledError."""
+        self._closed = True
+        if self._asked is not None:
+            self._asked.cancel()
 
     def follow_up(self, period: int, session: int, round: int, talk: Sequence[dict[str, str]] = ()) -> str:
-        """The answer to ``talk``; EndpointError when the model's endpoint is of no use."""
+        """The answer to ``talk``; blocks. EndpointError when the model's endpoint is of no use."""
         scripted = super().follow_up(period, session, round, talk)
         told = self.scenario.periods[period].sessions[session]
         if round <= len(told.off_topic):
@@ -140,7 +149,10 @@ class LLMUser(ScriptedUser):
         )
         place = [self.seed, self.scenario.id, period, session, round]
         said = [one for _, text in shown if (one := " ".join(text.split()))]
-        return self.speaker.say(request, self.secrets(period, session), said, place) or scripted
+        self._asked = self.speaker.say(request, self.secrets(period, session), said, place)
+        if self._closed:  # before there was anything to cancel
+            self._asked.cancel()
+        return self._asked.result() or scripted
 
     def secrets(self, period: int, session: int) -> list[str]:
         """The values that must not be named: all that are tracked, but for those that the opening itself exposes in words."""
