@@ -83,7 +83,7 @@ def _row(run: Run, scenario: Scenario, unparsable: Unparsable) -> Row:
 
 def _missing_upper(run: Run) -> str:
     places = " and ".join(str(place) for place in run.upper_places)
-    return f"no upper bound, so no memory score, for {run.user}: no {run.user}.json or {run.user}.json.gz in {places}"
+    return f"{run.agent}: - stands for no upper bound, hence no memory score: no <user>.json or <user>.json.gz in {places}"
 
 
 def _note(run: Run, undefined: int) -> str | None:

@@ -203,7 +203,7 @@ def test_a_missing_upper_bound_is_told_with_the_places_tried(public):
     (public / "results" / "upperbound" / "ann.json").unlink()
     ann, bob = run(public)
     assert (ann.upper, ann.memory_score, ann.overall) == (None, None, 1)
-    assert str(public / "results" / "upperbound") in ann.note and "ann.json" in ann.note
+    assert str(public / "results" / "upperbound") in ann.note and "<user>.json" in ann.note
     assert bob.note is None and bob.memory_score == 1
     assert json.loads(json.dumps(ann.to_dict()))["memory_score"] is None
 
