@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 ROOT = Path(__file__).resolve().parents[1]
+FEW = 5  # seeds, below which an interval of their mean says little
 TUNING_SEEDS = (10,)  # never among those that are reported
 SHARES = {
     "memory_score": "memory score",
@@ -91,7 +92,7 @@ class Comparison:
             print(f"| {arm} | {tests[0]['before']['memory_score']:.3f} | {' | '.join(cells)} |")
 
     def plot(self, out: Path, seeds: Sequence[int], png: Path) -> None:
-        """Means over the seeds with the 95 % confidence interval of the mean (Student's t)."""
+        """Means over the seeds, with the 95 % confidence interval of the mean (Student's t), or each seed where they are few."""
         import matplotlib
         import numpy
         from scipy.stats import t
@@ -106,15 +107,18 @@ class Comparison:
             for panel, (key, label) in zip(panels, SHARES.items(), strict=True):
                 values = numpy.array([one[key] for one in runs])
                 mean = values.mean(axis=0)
-                half = t.ppf(0.975, len(runs) - 1) * values.std(axis=0, ddof=1) / len(runs) ** 0.5
                 panel.plot(tokens, mean, color=colour, marker="o", markersize=3, label=arm)
-                panel.fill_between(tokens, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
+                if len(runs) < FEW:
+                    panel.plot(tokens, values.T, color=colour, alpha=0.35, linewidth=0.6)
+                else:
+                    half = t.ppf(0.975, len(runs) - 1) * values.std(axis=0, ddof=1) / len(runs) ** 0.5
+                    panel.fill_between(tokens, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
                 panel.set_title(f"{label}, validation users", fontsize=10)
                 panel.set_xlabel("sampled tokens (thousands)")
                 panel.spines[["top", "right"]].set_visible(False)
-        panels[0].legend(frameon=False)
         figure.tight_layout()
-        figure.savefig(png, dpi=110)
+        panels[-1].legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+        figure.savefig(png, dpi=110, bbox_inches="tight")
         print(png)
 
     def main(self, description: str, seeds: Sequence[int]) -> None:
