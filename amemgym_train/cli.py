@@ -1,6 +1,7 @@
 """The command line. Each command is one thin function; whatever is heavy is imported inside it, so that help is instant."""
 
 import argparse
+import errno
 import json
 import os
 import shlex
@@ -17,7 +18,11 @@ KEPT = {  # of an interrupted command
     "generate": "finished users are kept",
     "evaluate": "with --out, finished periods are kept",
 }
-WRONG_PATH = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+WRONG_PATH = (  # errors of the system that another path would not meet
+    *(errno.EEXIST, errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EACCES, errno.EPERM),
+    *(errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
+)
+SEEDS = 2**32  # as many as a recipe may choose from
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         kept = KEPT.get(arguments.command, "nothing was kept of this command")
         return _stop(f"interrupted; {kept}. To go on, {_again(argv)}", 130)
     except Exception as error:
-        if isinstance(error, WRONG_PATH) and error.filename:
+        if isinstance(error, OSError) and error.errno in WRONG_PATH and error.filename:
             return _stop(f"{error.filename}: {error.strerror}. Mend that path, or name another, then {_again(argv)}", 2)
         if not out_of_room(error):
             raise
@@ -143,10 +148,10 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
     command = _command(commands, evaluate, "score an agent", "recipes/configs/quickstart.yaml --split test --json")
     _takes_recipe(command, ("test", "validation"))
-    command.add_argument("--out", metavar="DIR", help="keep everything there, and go on from what is there")
+    command.add_argument("--out", type=_path, metavar="DIR", help="keep everything there, and go on from what is there")
     command.add_argument("--agents", nargs="+", default=[], metavar="AGENT", help="names, or config files of the public code")
-    command.add_argument("--seeds", nargs="+", type=_whole, default=[], metavar="N", help="play everything once for each")
-    command.add_argument("--replay", metavar="DIR", help="play recorded conversations, <user id>/interactions.json")
+    command.add_argument("--seeds", nargs="+", type=_seed, default=[], metavar="N", help="play everything once for each")
+    command.add_argument("--replay", type=_path, metavar="DIR", help="play recorded conversations, <user id>/interactions.json")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     command = _command(commands, rescore, "score result files of the public AMemGym code", "--data data.json --results results")
@@ -157,7 +162,7 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
     command = _command(commands, rollout, "play episodes and store them", "recipes/configs/quickstart.yaml --out episodes")
     _takes_recipe(command, ("train", "validation", "test"))
-    command.add_argument("--out", required=True, help="folder for the episodes")
+    command.add_argument("--out", type=_path, required=True, help="folder for the episodes")
 
     command = _command(commands, evolve, "play, diagnose, train, evaluate, repeat", "recipes/configs/quickstart.yaml seed=1")
     _takes_recipe(command, ())
@@ -209,11 +214,24 @@ def _whole(text: str, least: int = 0) -> int:
     return int(text)
 
 
+def _seed(text: str) -> int:
+    if _whole(text) >= SEEDS:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected less than {SEEDS:,}")
+    return int(text)
+
+
+def _path(text: str) -> str:
+    """Not the empty text of a variable that is not set, which would keep nothing; nor bytes that are no text."""
+    if not text.strip() or text.encode("utf-8", "ignore").decode() != text:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected the path of a folder")
+    return text
+
+
 def _takes_recipe(command: argparse.ArgumentParser, splits: tuple[str, ...]) -> None:
     command.add_argument("recipe", metavar="RECIPE", help="recipe file (YAML)")
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="overrides, for instance evolution.iterations=3")
     if splits:
-        command.add_argument("--adapter", metavar="DIR", help="LoRA adapter (default: policy.adapter, else none)")
+        command.add_argument("--adapter", type=_path, metavar="DIR", help="LoRA adapter (default: policy.adapter, else none)")
         command.add_argument("--split", default=splits[0], choices=splits, help="(default: %(default)s)")
 
 

@@ -114,6 +114,20 @@ def test_overrides_may_stand_anywhere(recipe, monkeypatch, capsys):
     assert stop.value.code == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["--out", ""], ["--out", "o", "--replay", ""], ["--adapter", " "], ["--out", "o\udcff"], ["--seeds", str(2**32)]],
+    ids=["nowhere", "no recording", "no adapter", "no text", "no seed"],
+)
+def test_flags_that_would_be_passed_over_or_break_later_are_refused(recipe, monkeypatch, words, capsys):
+    for name in ("stages.evaluate_policy", "evaluation.evaluate_agents"):
+        replace(monkeypatch, f"amemgym_train.evolution.{name}", lambda *_, **__: pytest.fail("was begun"))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["evaluate", str(recipe), *words])
+    assert stop.value.code == 2
+    assert f"{words[-1]!r}, expected" in capsys.readouterr().err
+
+
 def test_rollout_prints_where_the_episodes_are(recipe, monkeypatch, capsys):
     replace(monkeypatch, "amemgym_train.evolution.stages.rollout_policy", lambda recipe, split, adapter, out: Path(out) / split)
     assert cli.main(["rollout", str(recipe), "--split", "validation", "--out", "there"]) == 0
@@ -146,6 +160,9 @@ def test_a_full_disk_is_told_and_other_errors_of_the_system_are_not_hidden(recip
     number = errno.ENOSPC
     assert cli.main(["evolve", str(recipe)]) == 2
     assert "no space left while writing runs/x/metrics.jsonl" in capsys.readouterr().err
+    number = errno.EROFS
+    assert cli.main(["evolve", str(recipe)]) == 2
+    assert "runs/x/metrics.jsonl: Read-only file system. Mend that path" in capsys.readouterr().err
     number = errno.EIO
     with pytest.raises(OSError):
         cli.main(["evolve", str(recipe)])

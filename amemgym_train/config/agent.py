@@ -51,7 +51,7 @@ class AgentConfig(Section):
     name: Literal["native", "awi", "awi-hack", "awe", "rag", "mem0"] = "awi"
     update_bsz: int = Field(2, ge=1)
     local_length: int = Field(4, ge=0)
-    top_k: int = Field(30, ge=1)
+    top_k: int = Field(30, ge=1, lt=2**31)  # the indexes count no further
     retrieval: Literal["bm25", "dense", "hybrid"] = "bm25"
     embedder: str | None = Field(None, min_length=1)
     flush: Literal["never", "period"] = "never"

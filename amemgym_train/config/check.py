@@ -46,7 +46,8 @@ def _operations(recipe: Recipe) -> Iterator[Problem]:
     operations = recipe.training.operations
     if len(set(operations)) < len(operations):
         yield "training.operations", f"{', '.join(operations)} names one twice"
-    if "write" in operations and not recipe.agent.makes_writes:
+    named = "operations" in recipe.training.model_fields_set  # the default is of what there is
+    if named and "write" in operations and not recipe.agent.makes_writes:
         never = f"the {recipe.agent.name} agent never makes a write call"
         yield "training.operations", f"{never}; remove write, or set agent.name to awi"
 

@@ -22,7 +22,9 @@ from amemgym_train.errors import UserError
 NAMES: tuple[str, ...] = get_args(AgentConfig.model_fields["name"].annotation)
 TYPES = {"native": "native", "awi": "awi", "awe": "awe", "rag": "rag", "awi-hack": "awi-hack", "awi-evolve": "awi"}
 SECTIONS = ("llm_config", "agent_config", "memory_config", "evolution_config")
-NO_FOLDER = re.compile(r"[/\\\0-\x1f]|^\.|^\s*$|^upperbound$")
+TAKEN = ("update_bsz", "local_length", "top_k")  # of agent_config
+NO_FOLDER = re.compile(r"[/\\\0-\x1f\ud800-\udfff]|^\.|^\s*$|^upperbound$|\.parquet$")
+LONGEST = 200  # bytes of such a name: a file's may have 255, and seeds and endings are added
 
 
 @dataclass(frozen=True)
@@ -68,18 +70,24 @@ def public_agent(path: Path, recipe: Recipe) -> NamedAgent:
     kind, name = content.get("type"), content.get("name")
     if not isinstance(kind, str) or kind not in TYPES:
         raise UserError(f"{path}: type is {kind!r}, expected one of {', '.join(TYPES)}")
-    if not isinstance(name, str) or NO_FOLDER.search(name):
-        raise UserError(f"{path}: name is {name!r}, expected a text that can name a folder of results, and not upperbound")
+    if not isinstance(name, str) or not names_folder(name):
+        expected = f"a text of at most {LONGEST} bytes that can name a folder of results, and not upperbound"
+        raise UserError(f"{path}: name is {name!r}, expected {expected}")
     llm, own = content["llm_config"], dict(content["agent_config"])
     stores = own.pop("enable_llm_mem_policy", None)
     ours = "rag" if kind == "awe" and stores is False else TYPES[kind]
     if ours not in NAMES:
         raise UserError(f"{path}: type {kind} needs the agent {ours}; there are {', '.join(NAMES)}")
-    known = {key: value for key, value in own.items() if key in AgentConfig.model_fields and value is not None}
+    known = {key: value for key, value in own.items() if key in TAKEN and value is not None}
     if recipe.evaluation.limits == "file" and llm.get("max_tokens") is not None:
         known["max_new_tokens"] = dict.fromkeys(TokenLimits.model_fields, llm["max_tokens"])
     config = _config(known | {"name": ours}, recipe, str(path))
     return NamedAgent(name, config, _sampling(llm, path), tuple(f"{name}: {note}" for note in _notes(content, own, recipe)))
+
+
+def names_folder(name: str) -> bool:
+    """Whether results may be called so: no other folder or file of an evaluation is."""
+    return not NO_FOLDER.search(name) and len(name.encode()) <= LONGEST
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -135,7 +143,7 @@ def _notes(content: dict[str, Any], own: dict[str, Any], recipe: Recipe) -> list
         notes.append("memory_config is not followed: the store is the recipe's")
     if content["type"] == "awi-evolve":
         notes.append("its prompt stays as it is: evaluate evolves none")
-    unknown = sorted(set(own) - set(AgentConfig.model_fields))
+    unknown = sorted(set(own) - set(TAKEN))
     if unknown:
         notes.append(f"agent_config.{', agent_config.'.join(unknown)} is not known here and not followed")
     return notes

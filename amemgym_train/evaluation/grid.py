@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amemgym_train.config.public_agent import NO_FOLDER, NamedAgent
+from amemgym_train.config.public_agent import NamedAgent, names_folder
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evaluation.controls import agents, environment
@@ -80,7 +80,7 @@ class Store:
     def __init__(self, folder: Path, scenarios: "Sequence[Scenario]") -> None:
         self.folder = folder
         self.scenarios = {scenario.id: scenario for scenario in scenarios}
-        unfit = next((name for name in self.scenarios if NO_FOLDER.search(name)), None)
+        unfit = next((name for name in self.scenarios if not names_folder(name)), None)
         if unfit is not None:
             raise UserError(f"user {unfit!r}: this id cannot name a folder of results; rename the user in the data file")
 

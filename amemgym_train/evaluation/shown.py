@@ -38,7 +38,7 @@ def show(result: dict[str, Any], out: str | None, as_json: bool) -> None:
     """Print what ``evolution.evaluation.evaluate_agents`` gives."""
     report = result["report"]
     if as_json:
-        print(json.dumps(report | {"seconds": result["seconds"]}, indent=2))
+        print(json.dumps(report | {"seconds": result["seconds"]} | result["cost"], indent=2))
         return
     from rich.console import Console
 

@@ -25,7 +25,7 @@ from amemgym_train.evaluation.written import write_upper
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.loop import claimed, named_files
 from amemgym_train.evolution.manifest import digest
-from amemgym_train.evolution.policies import answering
+from amemgym_train.evolution.policies import answering, totals
 from amemgym_train.evolution.stages import check_scrambled
 from amemgym_train.policy.base import Policy
 from amemgym_train.rollout.records import Episode
@@ -50,7 +50,8 @@ def evaluate_agents(
     out: str | None = None,
 ) -> dict[str, Any]:
     """Play, or go on playing, the users of ``role``; ``out`` keeps everything, None nothing. Returns JSON values: the
-    ``report``, the ``seconds`` that episodes took (by results and user), and what the folder ``lacks``, in words.
+    ``report``, the ``seconds`` that episodes took (by results and user), what chat models ``cost`` (``policies.totals``; empty if
+    the report was read), and what the folder ``lacks``, in words.
 
     ``words`` name the agents (``config.public_agent``; none: the recipe's), ``seeds`` default to the recipe's, ``replay`` is a
     folder of recorded interactions. An evaluation that is finished in ``out`` is read, and no model is loaded.
@@ -62,7 +63,8 @@ def evaluate_agents(
     with nullcontext(out) if out else tempfile.TemporaryDirectory() as folder, claimed(Path(folder), "another --out"):
         evaluation = Evaluation(recipe, role, adapter or recipe.policy.adapter, words, seeds, replay, Path(folder))
         report = evaluation.run()
-        return {"report": report, "seconds": evaluation.store.seconds(), "lacks": evaluation.lacks()}
+        seconds, lacks = evaluation.store.seconds(), evaluation.lacks()
+        return {"report": report, "seconds": seconds, "cost": evaluation.cost, "lacks": lacks}
 
 
 class Evaluation:
@@ -85,6 +87,7 @@ class Evaluation:
         self.scenarios: list[Scenario] = getattr(recipe.scenarios, role).build()
         check_scrambled(role, self.scenarios, recipe.evaluation.controls)
         self.store = Store(folder, self.scenarios)
+        self.cost: dict[str, Any] = {}
         self.recorded = self._recordings(Path(replay)) if replay else None
         adopt(folder, settings(recipe, role, self.agents, self.seeds, self._hashes()))
 
@@ -102,6 +105,7 @@ class Evaluation:
             check_unscorable(everybody, self.recipe.rollout.max_unscorable)
             upper = self._upper(policy)
             controls = self._controls(policy, played)
+        self.cost = totals(self.recipe)
         report = self._report(played, upper, controls)
         save_heatmaps(self.heatmaps, report)
         write_text(self.folder / "report.md", shown.markdown(report))

@@ -25,7 +25,8 @@ def test_no_more_is_kept_than_drawn():
 
 
 def test_operations_are_those_the_agent_makes():
-    assert "training.operations" in problems(agent={"name": "native"})
+    assert "training.operations" in problems(agent={"name": "native"}, training={"operations": ["write", "read"]})
+    assert problems(agent={"name": "native"}) == {}  # the default is of what there is
     assert problems(agent={"name": "native"}, training={"operations": ["answer"]}) == {}
     assert "training.operations" in problems(training={"operations": ["answer", "answer"]})
 

@@ -159,7 +159,7 @@ def test_a_report_that_was_lost_is_made_again_from_what_is_kept(whole, recipe, s
     assert len(server.requests) == asked and contents(whole) == before
 
 
-def test_without_new_flags_the_figures_are_the_same_and_nothing_is_kept(recipe, tmp_path, capsys, monkeypatch):
+def test_without_new_flags_the_figures_are_the_same_and_nothing_is_kept(recipe, server, tmp_path, capsys, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     path = recipe(seed=4)
@@ -167,6 +167,7 @@ def test_without_new_flags_the_figures_are_the_same_and_nothing_is_kept(recipe, 
     plain = json.loads(capsys.readouterr().out)
     assert evaluate(path, "--json", "--agents", "awi") == 0
     report = json.loads(capsys.readouterr().out)
+    assert plain["usage"]["calls"] < report["usage"]["calls"] == len(server.requests)  # of this process
     for figure, found in report["agents"]["awi"]["figures"].items():
         assert found["mean"] == (None if plain["agent"][figure] is None else pytest.approx(plain["agent"][figure], abs=1e-9))
     names = {"scrambled": "awi, scrambled memory", "empty": "awi, empty memory"}

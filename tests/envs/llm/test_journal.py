@@ -90,6 +90,15 @@ def test_a_torn_last_line_is_cut_off(tmp_path, kept):
     assert len(Journal(path)) == 2
 
 
+@pytest.mark.parametrize("content", [b'{"users": []}', b"a: 1\nb: 2", b"a: 1\n\xff"])
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path, content):
+    path = tmp_path / "data.json"
+    path.write_bytes(content)
+    with pytest.raises(ScenarioError, match="data.json is no journal"):
+        Journal(path)
+    assert path.read_bytes() == content
+
+
 @pytest.mark.parametrize(
     "line", [b"junk", b"{}", b"[]", b'{"key": "a", "text": 3, "tokens_in": 0, "tokens_out": 0}', b"\xff", b""]
 )

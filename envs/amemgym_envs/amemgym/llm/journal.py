@@ -10,6 +10,8 @@ from typing import IO, Any
 from amemgym_envs.amemgym.errors import ScenarioError
 from amemgym_envs.amemgym.llm.endpoint import Reply
 
+BEGINNING = b'{"key": "'  # of every line
+
 
 def request_key(*parts: Any) -> str:
     """The SHA-256 of a request's JSON ``parts``."""
@@ -70,7 +72,10 @@ def _load(path: Path) -> dict[str, Reply]:
     try:
         raw = path.read_bytes()
         whole = raw.rfind(b"\n") + 1
-        if whole < len(raw):
+        torn = raw[whole:]
+        if not (torn.startswith(BEGINNING) or BEGINNING.startswith(torn)):
+            raise ScenarioError(f"{path} is no journal, it ends in {torn[-40:]!r}; name another file, this one is left as it is")
+        if torn:
             with path.open("r+b") as file:
                 file.truncate(whole)
     except FileNotFoundError:
