@@ -91,12 +91,17 @@ class MemoryAgent:
             if info["kind"] not in ("question", "probe"):
                 raise ValueError(f"episode {self.episode}: a step of kind {info['kind']!r}; expected session, question or probe")
         await self.settle(asked[0][1]["period"])
-        calls = [(self._answer if info["kind"] == "question" else self._read)(text, info) for text, info in asked]
-        replies = await asyncio.gather(*calls, return_exceptions=True)  # all of them end before one that failed is told
-        for reply in replies:
+        if len(asked) == 1:  # without a task of its own, which would cost a turn of the event loop
+            replies = [await self._reply(*asked[0])]
+        else:
+            replies = await asyncio.gather(*(self._reply(*one) for one in asked), return_exceptions=True)
+        for reply in replies:  # all of them have ended before one that failed is told
             if isinstance(reply, BaseException):
                 raise reply
         return [(action, self.record(turn)) for action, turn in replies]
+
+    async def _reply(self, observation: str, info: dict[str, Any]) -> tuple[str, Turn]:
+        return await (self._answer if info["kind"] == "question" else self._read)(observation, info)
 
     async def call(
         self,
