@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -314,7 +315,9 @@ def test_an_interrupt_does_not_wait_for_an_endpoint_that_hangs(recipe, server, a
     path = recipe(scenarios={"test": USERS | {"rounds_init": 2}, "user": {"chat": {"base_url": server.url, "model": "talker"}}})
     words = amemgym_train.command("evaluate", path, "--out", tmp_path / "out")
     environment = amemgym_train.env | {"NO_PROXY": "127.0.0.1"}
-    process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
+    # a shell starts what runs in its background deaf to interrupts, and so would be what the tests start
+    hearing = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=hearing)
     assert begun.wait(60)
     process.send_signal(signal.SIGINT)
     try:
