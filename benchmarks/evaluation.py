@@ -55,6 +55,11 @@ def endpoint(latency: float):
     yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", served
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
+    open_connections = asyncio.all_tasks(loop)
+    for task in open_connections:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*open_connections, return_exceptions=True))
+    loop.close()
 
 
 def evaluate(url: str, served: list[Served], users: int, periods: int, concurrency: int, agent: str) -> list[Served]:
