@@ -44,7 +44,7 @@ def endpoint(latency: float):
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await serve(reader, writer)
-        except (asyncio.IncompleteReadError, ConnectionResetError):  # the client has what it wanted
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionResetError):  # the client has what it wanted
             pass
         finally:
             writer.close()
@@ -58,7 +58,8 @@ def endpoint(latency: float):
     open_connections = asyncio.all_tasks(loop)
     for task in open_connections:
         task.cancel()
-    loop.run_until_complete(asyncio.gather(*open_connections, return_exceptions=True))
+    if open_connections:
+        loop.run_until_complete(asyncio.wait(open_connections))
     loop.close()
 
 
