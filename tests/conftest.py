@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from amemgym_train.policy.oracle import OraclePolicy, ScriptedPolicy
+
 ROOT = Path(__file__).resolve().parents[1]
 USERS = {
     **{"num_users": 2, "num_variables": 3, "num_questions": 3, "num_periods": 1, "num_changes_per_period": 1},
@@ -300,3 +302,37 @@ def chat_server(monkeypatch):
     yield start
     for server in started:
         server.close()
+
+
+class FromPrompt(ScriptedPolicy):
+    """Writes like the oracle. Reads and answers by its prompt alone: of each state's values the one that was told last."""
+
+    version = "from prompt"
+
+    def __init__(self, scenario):
+        super().__init__()
+        self.scenario = scenario
+        self.oracle = OraclePolicy(scenario)
+
+    def reply(self, request):
+        if request.operation in ("respond", "write"):
+            return self.oracle.reply(request)
+        before = "\n\nQuestion:" if request.operation == "answer" else "\n\nKeys"
+        shown = request.messages[1]["content"].rpartition(before)[0]
+        shown = "\n".join(reversed(shown.split("\n\nEarlier notes about the user, newest last:\n")))  # notes are older
+        schema = self.scenario.state_schema
+        if request.operation == "read":
+            schema = request.facts["schema"]
+        states = {state: max(values, key=shown.rfind) for state, values in schema.items() if any(v in shown for v in values)}
+        if request.operation == "read":
+            return json.dumps(states)
+        asked = self.scenario.questions[request.facts["question"]]
+        wanted = [states.get(state) for state in asked.required_info]
+        agreeing = [sum(map(str.__eq__, map(str, wanted), choice.state)) for choice in asked.answer_choices]
+        return json.dumps({"answer": 1 + agreeing.index(max(agreeing))})
+
+
+@pytest.fixture(scope="session")
+def from_prompt():
+    """Makes the policy of a scenario."""
+    return FromPrompt

@@ -115,7 +115,7 @@ class MemoryAgent:
     ) -> Turn:
         """Make one LLM call, with as much of ``past`` as fits, and return it; ``record`` puts it on the episode.
 
-        ``values`` fill the other placeholders. ``meta`` is kept on the turn beside ``sampling`` and ``policy_version``; it and
+        ``values`` fill the other fields. ``meta`` is kept on the turn beside ``sampling`` and ``policy_version``; it and
         ``facts`` reach scripted policies, never a model. TooLong: it does not fit with nothing of the past.
         """
         sampling = replace(self.sampling, max_new_tokens=getattr(self.config.max_new_tokens, operation))

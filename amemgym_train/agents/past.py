@@ -30,7 +30,7 @@ class Past:
     told: "Transcript | None" = field(default=None, compare=False, repr=False)
 
     def shown(self) -> dict[str, str]:
-        """The values of a prompt's placeholders ``notes`` and ``conversation``."""
+        """The values of a prompt's fields ``notes`` and ``conversation``."""
         first = max(self.left_out - len(self.notes), 0)
         conversation = self.told.text(self.messages, first) if self.told else transcript(self.messages[first:])
         return {"notes": "\n".join(self.notes[self.left_out :]), "conversation": conversation}

@@ -2,7 +2,7 @@
 
 A file holds parts with a line ``---`` between them: the instruction (the system message), then any number of worked examples (a
 user message and its reply, two parts each), then the body (the user message). Blank lines divide the body into blocks; a block
-whose placeholders are all filled with nothing is left out, so that one text serves an agent with notes and one without. A
+whose fields are all filled with nothing is left out, so that one text serves an agent with notes and one without. A
 folder may hold some of the files only: the others are the default ones. Three sets come along: ``default``, ``fewshot`` for
 models too small to follow an instruction without an example, and ``short`` for the quickstart's model, which reads none, and
 which was taught neither AWE's two calls nor a list of topics: that set lacks them.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from amemgym_train.errors import UserError
 
-PLACEHOLDERS: dict[str, tuple[str, ...]] = {
+FIELDS: dict[str, tuple[str, ...]] = {
     "respond": ("conversation", "notes"),
     "write": ("conversation",),  # {notes} is optional: not every writer needs to see what is noted already; so is {types}
     "read": ("conversation", "notes", "schema|keys|blanks"),  # the schema as JSON, its keys in words, or a JSON with blanks
@@ -30,7 +30,7 @@ SEPARATOR = "\n---\n"
 
 @dataclass(frozen=True)
 class Prompt:
-    """The instruction, the ``examples`` (user and reply in turn), and the body whose ``{placeholder}`` marks each call fills."""
+    """The instruction, the ``examples`` (user and reply in turn), and the body whose ``{fields}`` each call fills."""
 
     instruction: str
     body: str
@@ -61,18 +61,18 @@ def _mark(name: str) -> str:
 
 
 def load_prompts(folder: str = "default") -> dict[str, Prompt]:
-    """The prompt of every kind of call. UserError: no such folder, an unknown file name, a missing separator or placeholder."""
+    """The prompt of every kind of call. UserError: no such folder, an unknown file name, a missing separator or field."""
     if folder in SETS:
         return dict(_prompts_in(SETS[folder]))
     own = Path(folder)
     files = sorted(own.glob("*.txt")) if own.is_dir() else []
-    expected = ", ".join(f"{operation}.txt" for operation in PLACEHOLDERS)
+    expected = ", ".join(f"{operation}.txt" for operation in FIELDS)
     if not files:
         raise UserError(
             f"agent.prompts: {own} holds no prompt file; expected {' or '.join(SETS)}, or a folder with one or more of {expected}"
         )
     for file in files:
-        if file.stem not in PLACEHOLDERS:
+        if file.stem not in FIELDS:
             raise UserError(f"agent.prompts: {file} is no prompt; expected {expected}. Rename or remove it")
     return _prompts_in(FOLDER) | {file.stem: _read(file) for file in files}
 
@@ -93,8 +93,8 @@ def _read(file: Path) -> Prompt:
     if len(examples) % 2:
         found = f"{file} has {len(examples)} parts between instruction and body"
         raise UserError(f"agent.prompts: {found}; an example needs two, message and reply")
-    for names in PLACEHOLDERS[file.stem]:
+    for names in FIELDS[file.stem]:
         if not any(_mark(name) in body for name in names.split("|")):
             marks = " or ".join(_mark(name) for name in names.split("|"))
-            raise UserError(f"agent.prompts: {file} lacks the placeholder {marks} below its last line '---'; add it there")
+            raise UserError(f"agent.prompts: {file} lacks the field {marks} below its last line '---'; add it there")
     return Prompt(instruction, body, tuple(examples))

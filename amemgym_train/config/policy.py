@@ -33,3 +33,8 @@ class PolicyConfig(Section):
     lora: LoraConfig = LoraConfig()
     server: ServerConfig | None = None
     chat: ChatConfig | None = None
+
+    @property
+    def remote(self) -> bool:
+        """Whether servers answer, which wait for nobody: the more is asked of them at once, the better."""
+        return self.server is not None or self.chat is not None

@@ -1,9 +1,10 @@
-"""JSON files of an evaluation: written under a temporary name and then renamed, the same content as the same bytes."""
+"""JSON files of an evaluation: whole or not at all, the same content as the same bytes, and errors for people."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from amemgym_train import files
 from amemgym_train.errors import UserError
 
 
@@ -13,11 +14,9 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """UserError when it cannot be written: an OSError would pass for a lost connection while episodes are played."""
-    scratch = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
+        files.write_text(path, text)
     except OSError as error:
         raise UserError(
             f"could not write {path} ({error.strerror}). Finished periods are kept: free some space, or mend the path, then run "
@@ -25,9 +24,13 @@ def write_text(path: Path, text: str) -> None:
         ) from error
 
 
-def read_json(path: Path) -> Any:
-    """UserError when it is absent or broken."""
+def read_json(path: Path, kind: type) -> Any:
+    """A ``kind`` of value, dict or list. UserError when it is absent, broken or something else."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read ({error}); delete it and run the same command again") from error
+    if not isinstance(value, kind):
+        got = f"{path} holds a {type(value).__name__}, expected a {kind.__name__}"
+        raise UserError(f"{got}; delete it and run the same command again")
+    return value

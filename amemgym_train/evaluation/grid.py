@@ -65,7 +65,7 @@ class Life(Pieces):
     def keep(self, episode: Episode, since: dict[str, int], period: int) -> None:
         now = time.perf_counter()
         path = self.folder / "seconds.json"
-        write_json(path, (read_json(path) if path.is_file() else {}) | {str(period): round(now - self._since, 3)})
+        write_json(path, (read_json(path, dict) if path.is_file() else {}) | {str(period): round(now - self._since, 3)})
         self._since = now
         super().keep(episode, since, period)
 
@@ -131,10 +131,10 @@ class Store:
 
     def seconds(self) -> dict[str, dict[str, float]]:
         """{label: {user: seconds}}: how long each episode took to play; others may have been played at the same time."""
-        known = read_json(self._seconds) if self._seconds.is_file() else {}
+        known = read_json(self._seconds, dict) if self._seconds.is_file() else {}
         for path in sorted(self.folder.glob("unfinished/*/*/seconds.json")):
             label, user = path.parts[-3:-1]
-            known = known | {label: known.get(label, {}) | {user: round(sum(read_json(path).values()), 3)}}
+            known = known | {label: known.get(label, {}) | {user: round(sum(read_json(path, dict).values()), 3)}}
         return known
 
     def control(self, name: str, work: Callable[[], list[Episode]]) -> list[Episode]:

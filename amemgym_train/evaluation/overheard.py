@@ -59,4 +59,4 @@ class Overheard(TextEnv):
 def interactions_in(folder: Path) -> list[Any]:
     """[period][session][message] of the files that an ``Overheard`` wrote for every period."""
     paths = sorted((folder / FOLDER).glob("period_*.json"), key=lambda path: int(path.stem.removeprefix("period_")))
-    return [read_json(path) for path in paths]
+    return [read_json(path, list) for path in paths]

@@ -48,7 +48,7 @@ def adopt(folder: Path, wanted: dict[str, Any]) -> None:
     """Write settings.json into ``folder``. UserError: something was kept with other settings, or something else is there."""
     path = folder / NAME
     if path.is_file():
-        keys = differing(read_json(path), wanted)
+        keys = differing(read_json(path, dict), wanted)
         if keys and any((folder / name).exists() for name in KEPT):
             raise UserError(
                 f"{folder} holds another evaluation; it differs in {', '.join(keys)}. Choose another --out, or delete the folder"

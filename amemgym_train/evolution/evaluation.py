@@ -94,10 +94,11 @@ class Evaluation:
     def run(self) -> dict[str, Any]:
         """The report, whose writing ends the evaluation if nobody's episode is broken."""
         path = self.folder / "report.json"
-        if path.is_file() and not read_json(path)["broken"]:
+        kept = read_json(path, dict) if path.is_file() else {}
+        if kept.get("broken") == []:
             if not self.heatmaps.is_dir():
-                save_heatmaps(self.heatmaps, read_json(path))
-            return read_json(path)
+                save_heatmaps(self.heatmaps, kept)
+            return kept
         save_data(self.folder / "data.json", self.scenarios)
         with answering(self.recipe, self.adapter) as policy:
             played = self._play(policy)
@@ -124,8 +125,7 @@ class Evaluation:
         kept = {entry: self.store.finished(entry) for entry in self.entries}
         left = [entry for entry in self.entries if kept[entry] is None]
         limit = self.recipe.rollout.concurrency
-        at_once = self.recipe.policy.server is not None or self.recipe.policy.chat is not None
-        for group in [left] if at_once and left else [[entry] for entry in left]:
+        for group in [left] if self.recipe.policy.remote and left else [[entry] for entry in left]:
             plays = [self.store.play(entry, self.recipe, self.role, policy, self._user()) for entry in group]
             label = ", ".join(entry.label for entry in group)
             for entry, episodes in zip(group, play_several(plays, limit, label), strict=True):
@@ -147,7 +147,7 @@ class Evaluation:
         store = self.store
         left = [scenario for scenario in self.scenarios if not store.upper(scenario.id).is_file()]
         ask_upper(self.recipe.agent, policy, left, lambda user, replies: write_upper(store.upper(user.id), user, replies))
-        files = {scenario.id: read_json(store.upper(scenario.id)) for scenario in self.scenarios}
+        files = {scenario.id: read_json(store.upper(scenario.id), list) for scenario in self.scenarios}
         replies = {user: [[item["raw_response"] for item in row] for row in rows] for user, rows in files.items()}
         return bound(self.scenarios, replies)
 

@@ -12,9 +12,10 @@ from amemgym_train.config.load import UNHASHED, recipe_hash
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks, stages
-from amemgym_train.evolution.manifest import Stages, digest, write_json
+from amemgym_train.evolution.manifest import Stages, digest
 from amemgym_train.evolution.policies import check_trains
 from amemgym_train.evolution.summary import show, summarise
+from amemgym_train.files import write_json
 from amemgym_train.tracking.tracker import Tracker
 
 

@@ -7,7 +7,6 @@ again redoes the stage that was cut short and takes over every stage whose entry
 
 import hashlib
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -16,20 +15,10 @@ from typing import Any
 
 from amemgym_train.errors import UserError, out_of_room
 from amemgym_train.evolution import ranks
+from amemgym_train.files import write_json
 
 Work = Callable[[Path], dict[str, Any] | None]
 ENTRY = {"inputs", "outputs", "result", "seconds"}  # of one stage in manifest.json
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` under a temporary name, flush it to disk, rename."""
-    scratch = path.with_name(f".{path.name}.partial")
-    with scratch.open("w", encoding="utf-8") as file:
-        json.dump(value, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
 
 
 def digest(path: Path) -> str:

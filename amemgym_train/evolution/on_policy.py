@@ -10,8 +10,8 @@ from amemgym_train.agents import build_agent
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import GREEDY, agents, environment
 from amemgym_train.evolution import ranks
-from amemgym_train.evolution.manifest import write_json
 from amemgym_train.evolution.policies import server_policy
+from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import RandomPolicy
 from amemgym_train.rollout.pool import Task
@@ -48,6 +48,7 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
             seed + step,
             recipe.rollout.concurrency,
             None,
+            recipe.policy.remote,
         )
 
     checkpoints = out.parent / ".train.checkpoints"

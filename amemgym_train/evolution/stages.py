@@ -14,8 +14,8 @@ from amemgym_train.errors import UserError
 from amemgym_train.evaluation.controls import GREEDY, agents, ask_with_memory, environment, play_scripted
 from amemgym_train.evaluation.memory import Report, report
 from amemgym_train.evolution import ranks
-from amemgym_train.evolution.manifest import write_json
 from amemgym_train.evolution.policies import answering, totals
+from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode, Row
@@ -39,8 +39,8 @@ def play_users(
 ) -> list[Episode]:
     """Play ``group`` episodes of every scenario, each process its share, and save them in ``out``; returns all of them."""
     tasks = ranks.share([Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(group)])
-    factory = agents(recipe, policy, sampling)
-    episodes = play(environment(recipe, role, scenarios), tasks, factory, seed, recipe.rollout.concurrency, label=f"{role} users")
+    users, factory = environment(recipe, role, scenarios), agents(recipe, policy, sampling)
+    episodes = play(users, tasks, factory, seed, recipe.rollout.concurrency, f"{role} users", recipe.policy.remote)
     out.mkdir(parents=True, exist_ok=True)
     save_episodes(out / f"part-{ranks.rank():03d}.parquet", episodes)
     ranks.wait()
@@ -192,7 +192,7 @@ def control_episodes(
 ) -> list[Episode]:
     if name in ("oracle", "random"):
         return play_scripted(recipe, name, role, scenarios)
-    return ask_with_memory(recipe, name, policy, scenarios, episodes)
+    return ask_with_memory(recipe, name, policy, scenarios, episodes, together=recipe.policy.remote)
 
 
 def brief(figures: Report) -> dict[str, Any]:

@@ -7,12 +7,13 @@ has at the same time, and so a run through servers is no replay of another to th
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from amemgym_envs.amemgym.llm.transport import PerLoop
 from amemgym_train.config.server import ServerConfig
 from amemgym_train.errors import Unscorable, UserError
 from amemgym_train.policy import adapters, server_check
@@ -47,7 +48,7 @@ class ServerPolicy:
         self.servers = [Server(url, model, config, backoff_s) for url in config.urls]
         self._adapter = None if adapter is None else adapters.adapter_of(version, adapter)
         self._end_ids = sorted(end_ids(tokenizer, generation_of(model)))
-        self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
+        self._sessions = PerLoop(self._live)
 
     def enter(self, episode: str) -> None:
         """Nothing: a server batches what it has, and waits for nobody."""
@@ -95,7 +96,7 @@ class ServerPolicy:
 
     async def complete(self, request: Request) -> Completion:
         """Unscorable when the server cannot be reached in all tries; UserError when it refuses, TooLong for the length."""
-        server, session = self.server_of(request.episode), await self._session()
+        server, session = self.server_of(request.episode), await self._sessions.get()
         prompt = encode(self.tokenizer, request.messages)
         check_length(request, len(prompt), server.max_model_len)
         async with session.slots[server.url]:
@@ -175,14 +176,12 @@ class ServerPolicy:
             except Passing:  # one that is down has forgotten it
                 continue
 
-    async def _session(self) -> "_Session":
-        """The connections of the running event loop, which closes them when it ends: asyncio.run finishes every generator."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._sessions:
-            self._sessions = {other: session for other, session in self._sessions.items() if not other.is_closed()}
-            session = self._sessions[loop] = _Session(self.config)
-            await anext(session.lifetime)
-        return self._sessions[loop]
+    async def _live(self) -> AsyncGenerator["_Session", None]:
+        session = _Session(self.config)
+        try:
+            yield session
+        finally:
+            await session.client.aclose()
 
 
 class _Session:
@@ -193,13 +192,6 @@ class _Session:
         self.slots = {url: asyncio.Semaphore(config.max_requests) for url in config.urls}
         self.locks = {url: asyncio.Lock() for url in config.urls}
         self.restored = dict.fromkeys(config.urls, 0)
-        self.lifetime = self._live()
-
-    async def _live(self) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await self.client.aclose()
 
 
 def _refusal(server: Server, request: Request, refused: Refused) -> UserError:

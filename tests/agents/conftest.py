@@ -1,6 +1,5 @@
 """What the tests of agents share: users, steps of AMemGym, and a policy that writes what it is told and reads what it recalls."""
 
-import json
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,35 +8,7 @@ from amemgym_envs.amemgym.generator import GeneratorConfig, generate
 from amemgym_train.agents import build_agent
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.policy.base import Sampling
-from amemgym_train.policy.oracle import OraclePolicy, ScriptedPolicy
-
-
-class FromPrompt(ScriptedPolicy):
-    """Writes like the oracle. Reads and answers by its prompt alone: of each state's values the one that was told last."""
-
-    version = "from prompt"
-
-    def __init__(self, scenario):
-        super().__init__()
-        self.scenario = scenario
-        self.oracle = OraclePolicy(scenario)
-
-    def reply(self, request):
-        if request.operation in ("respond", "write"):
-            return self.oracle.reply(request)
-        before = "\n\nQuestion:" if request.operation == "answer" else "\n\nKeys"
-        shown = request.messages[1]["content"].rpartition(before)[0]
-        shown = "\n".join(reversed(shown.split("\n\nEarlier notes about the user, newest last:\n")))  # notes are older
-        schema = self.scenario.state_schema
-        if request.operation == "read":
-            schema = request.facts["schema"]
-        states = {state: max(values, key=shown.rfind) for state, values in schema.items() if any(v in shown for v in values)}
-        if request.operation == "read":
-            return json.dumps(states)
-        asked = self.scenario.questions[request.facts["question"]]
-        wanted = [states.get(state) for state in asked.required_info]
-        agreeing = [sum(map(str.__eq__, map(str, wanted), choice.state)) for choice in asked.answer_choices]
-        return json.dumps({"answer": 1 + agreeing.index(max(agreeing))})
+from amemgym_train.policy.oracle import ScriptedPolicy
 
 
 @dataclass
@@ -60,11 +31,6 @@ class Replies(ScriptedPolicy):
 @pytest.fixture
 def replies():
     return Replies
-
-
-@pytest.fixture(scope="session")
-def from_prompt():
-    return FromPrompt
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,12 @@ import json
 import pytest
 
 from amemgym_train.agents.parsing import parse_object
-from amemgym_train.agents.templates import FOLDER, PLACEHOLDERS, SETS, Prompt, load_prompts
+from amemgym_train.agents.templates import FIELDS, FOLDER, SETS, Prompt, load_prompts
 from amemgym_train.errors import UserError
 
 
 def test_every_default_instruction_is_short_and_has_one_readable_example():
-    assert set(load_prompts()) == set(PLACEHOLDERS)
+    assert set(load_prompts()) == set(FIELDS)
     for operation, prompt in load_prompts().items():
         assert len(prompt.instruction.split()) <= 50, operation
         assert prompt.instruction.count("Example") == 1, operation
@@ -30,7 +30,7 @@ def test_no_example_gives_away_a_value_of_the_generator():
     from amemgym_envs.amemgym.languages import wording
 
     texts = {str(file): file.read_text() for folder in SETS.values() for file in folder.glob("*.txt")}
-    assert len(texts) == len(SETS) * len(PLACEHOLDERS) - 2  # short lacks AWE's calls
+    assert len(texts) == len(SETS) * len(FIELDS) - 2  # short lacks AWE's calls
     assert wording().variables
     for variable in wording().variables:
         for word in (variable.name, *variable.values):
@@ -42,7 +42,7 @@ def test_what_a_group_shares_comes_before_the_memory():
     assert 0 <= content.index("User: hello") < content.index("pet: cat")
 
 
-def test_a_block_whose_placeholders_are_empty_is_left_out():
+def test_a_block_whose_fields_are_empty_is_left_out():
     answer = load_prompts()["answer"]
     full = answer.messages(conversation="User: hi", notes="pet: cat", question="Q?")[1]["content"]
     assert full.count("\n\n") == 2
@@ -64,7 +64,7 @@ def test_a_folder_replaces_some_prompts_and_keeps_the_others(tmp_path):
     (tmp_path / "write.txt").write_text('Take notes: {"a": "b"}.\n---\n{conversation}\n\n{notes}\n')
     prompts = load_prompts(str(tmp_path))
     assert prompts["write"].instruction == 'Take notes: {"a": "b"}.'
-    others = set(PLACEHOLDERS) - {"write"}
+    others = set(FIELDS) - {"write"}
     assert {name: prompts[name] for name in others} == {name: load_prompts()[name] for name in others}
 
 
@@ -80,13 +80,13 @@ def test_the_short_prompts_stay_short_and_end_with_what_is_asked():
         assert ("NOTES" in user) == (operation != "write"), operation
 
 
-@pytest.mark.parametrize("operation", PLACEHOLDERS)
-def test_a_missing_placeholder_is_named_with_its_file(tmp_path, operation):
-    for names in PLACEHOLDERS[operation]:
+@pytest.mark.parametrize("operation", FIELDS)
+def test_a_missing_field_is_named_with_its_file(tmp_path, operation):
+    for names in FIELDS[operation]:
         name = names.split("|")[0]
-        body = " ".join(["Body", *(f"{{{other.split('|')[0]}}}" for other in PLACEHOLDERS[operation] if other != names)])
+        body = " ".join(["Body", *(f"{{{other.split('|')[0]}}}" for other in FIELDS[operation] if other != names)])
         (tmp_path / f"{operation}.txt").write_text(f"Instruction with {{{name}}}.\n---\n{body}\n")
-        with pytest.raises(UserError, match=rf"{operation}\.txt lacks the placeholder \{{{name}\}}"):
+        with pytest.raises(UserError, match=rf"{operation}\.txt lacks the field \{{{name}\}}"):
             load_prompts(str(tmp_path))
 
 
@@ -112,8 +112,8 @@ def test_an_absent_folder_is_a_user_error(tmp_path):
         load_prompts(str(tmp_path / "none"))
 
 
-def test_placeholders_of_the_default_files_are_all_of_them():
-    for operation, names in PLACEHOLDERS.items():
+def test_fields_of_the_default_files_are_all_of_them():
+    for operation, names in FIELDS.items():
         plain = [name.split("|")[0] for name in names]
         optional = ["types"] if operation == "write" else []
         text = (FOLDER / f"{operation}.txt").read_text()

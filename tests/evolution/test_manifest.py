@@ -9,7 +9,8 @@ import pytest
 
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks
-from amemgym_train.evolution.manifest import Stages, digest, write_json
+from amemgym_train.evolution.manifest import Stages, digest
+from amemgym_train.files import write_json
 
 INPUTS = {"recipe": "abc", "policy": "base"}
 CHANGES = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}

@@ -10,7 +10,7 @@ from amemgym_envs.amemgym.generator import GeneratorConfig, generate
 from amemgym_train.agents import build_agent
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.errors import Unscorable
-from amemgym_train.policy.oracle import OraclePolicy, RandomPolicy, ScriptedPolicy
+from amemgym_train.policy.oracle import OraclePolicy, RandomPolicy
 from amemgym_train.rollout.runner import Inquiry, Task, ask_again, play
 from amemgym_train.rollout.store import load_episodes, save_episodes
 
@@ -25,27 +25,6 @@ CONFIGS = {
     "awi at once": AgentConfig(name="awi", local_length=0, respond="fixed"),
     "awi flush": AgentConfig(name="awi", update_bsz=4, local_length=2, flush="period"),
 }
-
-
-class FromNotes(ScriptedPolicy):
-    """Writes like the oracle, but reads and answers by what its prompt shows: a choice counts when its values stand in it."""
-
-    version = "from notes"
-
-    def __init__(self, scenario):
-        super().__init__()
-        self.scenario = scenario
-        self.oracle = OraclePolicy(scenario)
-
-    def reply(self, request):
-        if request.operation in ("respond", "write"):
-            return self.oracle.reply(request)
-        shown = request.messages[1]["content"].rpartition("\n\nQuestion:" if request.operation == "answer" else "\n\nKeys")[0]
-        if request.operation == "read":
-            last = {state: max(values, key=shown.rfind) for state, values in request.facts["schema"].items()}
-            return json.dumps({state: value for state, value in last.items() if value in shown})
-        choices = self.scenario.questions[request.facts["question"]].answer_choices
-        return json.dumps({"answer": 1 + max(range(len(choices)), key=lambda i: sum(shown.count(v) for v in choices[i].state))})
 
 
 def agents(config, policy):
@@ -120,16 +99,16 @@ def test_an_agent_that_writes_everything_at_once_holds_the_true_state_after_each
         assert times == sorted(times)
 
 
-def test_notes_reach_the_prompts_of_questions_and_probes():
+def test_notes_reach_the_prompts_of_questions_and_probes(from_prompt):
     """With perfect notes in its prompt, a policy that reads nothing else knows every state; with none it cannot."""
-    for episode in run(CONFIGS["awi at once"], FromNotes):
+    for episode in run(CONFIGS["awi at once"], from_prompt):
         assert episode.score == 1.0
         assert all(probe.known(state) for probe in episode.probes for state in probe.expected)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_asking_again_with_its_own_states_gives_an_episode_its_own_answers(name):
-    for policy in (FromNotes, lambda scenario: RandomPolicy(2)):
+def test_asking_again_with_its_own_states_gives_an_episode_its_own_answers(name, from_prompt):
+    for policy in (from_prompt, lambda scenario: RandomPolicy(2)):
         episodes = run(CONFIGS[name], policy)
         inquiries = [Inquiry(task, BY_ID[task.id], episode.states) for task, episode in zip(TASKS, episodes, strict=True)]
         again = ask_again(inquiries, agents(CONFIGS[name], policy), seed=11, label=None)
@@ -145,13 +124,13 @@ def test_asking_again_with_its_own_states_gives_an_episode_its_own_answers(name)
             assert len(second.turns) == len(second.answers)
 
 
-def test_a_scrambled_or_empty_memory_answers_worse():
+def test_a_scrambled_or_empty_memory_answers_worse(from_prompt):
     config, tasks = CONFIGS["awi at once"], TASKS[::2]
-    episodes = run(config, FromNotes, tasks=tasks)
+    episodes = run(config, from_prompt, tasks=tasks)
     scrambled = [Inquiry(task, BY_ID[task.id], episodes[i - 1].states) for i, task in enumerate(tasks)]
     empty = [Inquiry(task, BY_ID[task.id], [{}] * len(BY_ID[task.id].periods)) for task in tasks]
     for control in (scrambled, empty):
-        again = ask_again(control, agents(config, FromNotes), seed=11, label=None)
+        again = ask_again(control, agents(config, from_prompt), seed=11, label=None)
         assert sum(episode.score for episode in again) < 0.7 * len(again)
         assert all(episode.error is None for episode in again)
 

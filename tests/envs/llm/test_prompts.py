@@ -17,8 +17,8 @@ def test_prompts_can_be_told_apart_by_their_first_line():
 
 def test_only_those_who_write_know_the_person_and_the_language():
     writing = {"propose", "answers", "answer", "introduce", "period", "query", "follow_up"}
-    assert {name for name in prompts.NAMES if "person" in prompts.placeholders(name)} == writing
-    assert {name for name in prompts.NAMES if "language" in prompts.placeholders(name)} == writing
+    assert {name for name in prompts.NAMES if "person" in prompts.fields_of(name)} == writing
+    assert {name for name in prompts.NAMES if "language" in prompts.fields_of(name)} == writing
 
 
 def test_what_is_filled_in_is_not_filled_again():

@@ -31,10 +31,10 @@ def not_texts(value: Any) -> str:
     return f"has the entry {wrong[0]!r}, expected a text (put it in quotes)" if wrong else ""
 
 
-def stray(text: str, *placeholders: str) -> bool:
-    """Whether a brace is left in ``text`` beside its placeholders."""
-    for placeholder in placeholders:
-        text = text.replace(placeholder, "")
+def stray(text: str, *fields: str) -> bool:
+    """Whether a brace is left in ``text`` beside its fields."""
+    for name in fields:
+        text = text.replace(name, "")
     return "{" in text or "}" in text
 
 

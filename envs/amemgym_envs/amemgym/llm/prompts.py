@@ -1,11 +1,11 @@
-"""The prompts: one text file each, whose {placeholders} are filled in one pass, so that braces in what is filled in stay."""
+"""The prompts: one text file each, whose {fields} are filled in one pass, so that braces in what is filled in stay."""
 
 import re
 from functools import cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "prompts"
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_FIELD = re.compile(r"\{([a-z_]+)\}")
 NAMES: tuple[str, ...] = (
     "propose",
     "merge",
@@ -42,13 +42,13 @@ def template(name: str) -> str:
     return (_FOLDER / f"{name}.txt").read_text(encoding="utf-8").strip()
 
 
-def placeholders(name: str) -> set[str]:
-    return set(_PLACEHOLDER.findall(template(name)))
+def fields_of(name: str) -> set[str]:
+    return set(_FIELD.findall(template(name)))
 
 
 def prompt(name: str, /, **fields: str | int) -> str:
     """The prompt ``name``; a field that it has no place for is left out."""
-    return _PLACEHOLDER.sub(lambda match: str(fields[match.group(1)]), template(name))
+    return _FIELD.sub(lambda match: str(fields[match.group(1)]), template(name))
 
 
 def language_name(code: str) -> str:
