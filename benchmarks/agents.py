@@ -1,8 +1,11 @@
-"""What agents cost beside their LLM: own work per call over a life of 512K tokens, as a share of calls of 20 ms.
+"""What agents cost beside their LLM, and what the search of rag and awe leaves out to be fast.
 
 python benchmarks/agents.py own [--agents awi rag] [--messages 4000]     # mem0 only by name
+python benchmarks/agents.py search --data data.json --replay peer_results/awi
 
-The life is 4,000 messages of 500 characters (words drawn by Zipf's law from 20,000) in 100 sessions of 10 periods, each period
+``search``: over recorded conversations, the share of the 30 messages found by all of a query's words that its rarest words find,
+too; queries are the questions, and the users' messages. ``own``: work per call as a share of calls of 20 ms. The life is 4,000
+messages of 500 characters (words drawn by Zipf's law from 20,000) in 100 sessions of 10 periods, each period
 with 10 questions and 10 probes. Replies to writes have facts of 8 words, and half of the decisions change a stored one. native
 has a window of 128K tokens, at 4 characters each. The policy has its replies ready and answers at once, so that the processor's
 time of the whole is the agent's; 20 ms are put down for each call. (To sleep through them would tell of the machine's timers.)
@@ -15,11 +18,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from amemgym_envs.amemgym.recorded import load_interactions
+from amemgym_envs.amemgym.scenario import load_scenarios
 from amemgym_train.agents import build_agent
 from amemgym_train.agents.base import Agent
+from amemgym_train.agents.retrieval import bm25
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.policy.base import Completion, Request, TooLong
 
@@ -115,12 +122,36 @@ def own(name: str, messages: int) -> None:
     print(f"{name:8}{told}, {each / SECONDS:.2%} of the LLM's time", flush=True)
 
 
+def search(data: Path, replay: Path, k: int = 30) -> None:
+    shares: dict[str, list[float]] = {"questions": [], "messages": []}
+    for scenario in load_scenarios(data):
+        spoken = [message for period in load_interactions(replay, scenario) for session in period for message in session]
+        index = bm25.Bm25Index()
+        for number, message in enumerate(spoken):
+            index.add(number, message["content"])
+        said = [message["content"] for message in spoken if message["role"] == "user"]
+        for kind, queries in (("questions", [question.query for question in scenario.questions]), ("messages", said)):
+            fast = [set(index.search(query, k)) for query in queries]
+            limits, (bm25.TERMS, bm25.MATCHES) = (bm25.TERMS, bm25.MATCHES), (1_000_000, 1_000_000_000)
+            whole = [set(index.search(query, k)) for query in queries]
+            bm25.TERMS, bm25.MATCHES = limits
+            shares[kind] += [len(a & b) / len(b) for a, b in zip(fast, whole, strict=True) if b]
+    for kind, found in shares.items():
+        print(f"{kind}: {sum(found) / len(found):.1%} of the {k} best, over {len(found)} queries")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["own"])
+    parser.add_argument("what", choices=["own", "search"])
     parser.add_argument("--agents", nargs="+", default=AGENTS)
     parser.add_argument("--messages", type=int, default=4000)
+    parser.add_argument("--data", type=Path, help="search: scenarios")
+    parser.add_argument("--replay", type=Path, help="search: their recorded conversations")
     options = parser.parse_args()
+    if options.what == "search":
+        if options.data is None or options.replay is None:
+            parser.error("search needs --data and --replay")
+        return search(options.data, options.replay)
     for name in options.agents:
         own(name, options.messages)
 

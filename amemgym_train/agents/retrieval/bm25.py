@@ -9,7 +9,7 @@ from amemgym_train.agents.retrieval.words import words
 
 # Of a query's words the rarest are looked for, so many at most, and only while the texts that hold them are not more than these:
 # a long message would else match nearly every text, for next to no weight.
-TERMS, MATCHES = 16, 1000
+TERMS, MATCHES = 20, 1250
 IN_HASH = 1 << 30
 
 INSERT = "INSERT INTO texts(rowid, text) VALUES (?, ?)"
