@@ -1,6 +1,6 @@
 """Arms of a comparison: evolutions of one recipe that differ in a few keys, on several seeds, and their curves.
 
-What benchmarks/credit.py and benchmarks/algorithms.py share. A run that was stopped goes on when the same command is given again;
+What benchmarks/credit.py, benchmarks/algorithms.py and benchmarks/reflection.py share. A run that was stopped goes on when the same command is given again;
 two run at a time.
 """
 
@@ -18,6 +18,7 @@ from statistics import fmean, stdev
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW = 5  # seeds, below which an interval of their mean says little
+PLAYING = ("rollout", "retry", "training")  # stages that sample tokens
 TUNING_SEEDS = (10,)  # never among those that are reported
 SHARES = {
     "memory_score": "memory score",
@@ -152,9 +153,9 @@ def curves(out: Path, arm: str, seed: int) -> dict:
     """Sampled tokens so far, and the figures of validation users, before training and after each iteration."""
     run = summary(out, f"{arm}_{seed}")
     folders = [out / f"{arm}_{seed}" / "iterations" / f"{i:03d}" for i in range(len(run["iterations"]) + 1)]
-    sampled = [entry["training"].get("tokens_sampled") or entry["rollout"]["tokens_sampled"] for entry in run["iterations"]]
+    sampled = [sum(entry.get(stage, {}).get("tokens_sampled", 0) for stage in PLAYING) for entry in run["iterations"]]
     figures = [json.loads((folder / "eval.json").read_text())["agent"] for folder in folders]
-    seconds = run["wall_seconds"].get("train", 0) + run["wall_seconds"].get("rollout", 0)
+    seconds = sum(run["wall_seconds"].get(stage, 0) for stage in ("rollout", "retry", "train"))
     return {"tokens": list(accumulate([0, *sampled])), "seconds": seconds} | {key: [f[key] for f in figures] for key in SHARES}
 
 

@@ -16,6 +16,7 @@ USERS = "{num_users: 2, num_variables: 2, num_questions: 1, num_periods: 1, num_
 @pytest.mark.skipif(not INSTALLED, reason="the SmolLM2 weights are not installed; make test installs them")
 def test_smollm2_goes_once_round_the_loop(tmp_path):
     small = [f"output={tmp_path}", "name=once", "evolution.iterations=1", "rollout.group_size=6", "training.max_rows=8"]
+    small.append("reflection.retry.episodes=2")
     small += [f"scenarios.{role}={USERS}" for role in ("validation", "test")]
     small += [f"scenarios.train={USERS.replace('num_users: 2', 'num_users: 3')}", "evaluation.controls=[oracle, scrambled]"]
     command = [sys.executable, "-m", "amemgym_train.cli", "evolve", str(ROOT / "recipes/configs/smollm2_cpu.yaml"), *small]
@@ -25,6 +26,8 @@ def test_smollm2_goes_once_round_the_loop(tmp_path):
     summary = json.loads((tmp_path / "once" / "summary.json").read_text())
     assert summary["test"]["controls"]["oracle"]["memory_score"] == 1.0
     assert summary["iterations"][0]["training"]["rows"] >= 1
+    tried = summary["iterations"][0]["retry"]
+    assert 1 <= tried["tries"] <= 6 and tried["tokens_sampled"] >= 1
     rows = json.loads((tmp_path / "once" / "iterations" / "001" / "rows.json").read_text())
     assert len(rows) == summary["iterations"][0]["training"]["rows"] and all(row["reason"] for row in rows)
 

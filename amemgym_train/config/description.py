@@ -10,7 +10,7 @@ def describe(recipe: Recipe) -> str:
     scenarios, iterations = recipe.scenarios, counted(recipe.evolution.iterations, "iteration")
     return (
         f"{recipe.name}: {iterations} of the {recipe.agent.name} agent on {recipe.policy.model}. "
-        f"{_rollout(recipe)}{_curriculum(recipe)} {_training(recipe)} "
+        f"{_rollout(recipe)}{_retry(recipe)}{_curriculum(recipe)} {_training(recipe)} "
         f"Validation: {_users(scenarios.validation)} each time; test: {_users(scenarios.test)}, at the start and the end."
     )
 
@@ -28,6 +28,11 @@ def _rollout(recipe: Recipe) -> str:
         f"{each} plays {_users(train)} x {group} in a group = {train.num_users * group} episodes{fresh}, and asks in each "
         f"{periods} periods x {questions} questions = {periods * questions} answers and as many probes."
     )
+
+
+def _retry(recipe: Recipe) -> str:
+    tries = recipe.reflection.retry.episodes
+    return f" Of each group up to {tries} are tried again with {recipe.reflection.feedback} reflections." if tries else ""
 
 
 def _curriculum(recipe: Recipe) -> str:

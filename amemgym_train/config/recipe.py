@@ -11,6 +11,7 @@ from amemgym_train.config.credit import CreditConfig
 from amemgym_train.config.evaluation import EvaluationConfig
 from amemgym_train.config.evolution import EvolutionConfig
 from amemgym_train.config.policy import PolicyConfig
+from amemgym_train.config.reflection import ReflectionConfig
 from amemgym_train.config.rollout import RolloutConfig
 from amemgym_train.config.sampling import SamplingConfig
 from amemgym_train.config.scenarios import ScenariosConfig
@@ -31,6 +32,7 @@ class Recipe(Section):
     rollout: RolloutConfig = RolloutConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     credit: CreditConfig = CreditConfig()
+    reflection: ReflectionConfig = ReflectionConfig()
     training: TrainingConfig = TrainingConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     tracking: TrackingConfig = TrackingConfig()

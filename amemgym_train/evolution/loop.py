@@ -1,4 +1,7 @@
-"""The evolution loop: rollout, diagnose, train, evaluate, gate; test users are met before the first iteration, after the last."""
+"""The evolution loop: rollout, diagnose, retry, train, evaluate, gate.
+
+Test users are met before the first iteration and after the last.
+"""
 
 import fcntl
 import json
@@ -58,10 +61,16 @@ class Evolution:
                 lambda out: stages.roll_out(recipe, iteration, self.adapter(self.best), self.version(self.best), out),
             )
             played = played | book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
+        tried: dict[str, Any] = {}
+        if self.recipe.reflection.retry.episodes:
+            best, version = self.adapter(self.best), self.version(self.best)
+            tried = book.run(
+                "retry", came_from, lambda out: stages.try_again(recipe, iteration, best, version, here / "episodes", out)
+            )
         training = book.run(
             "train",
             {**came_from, "start": self.version(start)},
-            lambda out: stages.train(recipe, iteration, here / "episodes", self.adapter(start), out),
+            lambda out: stages.train(recipe, iteration, here, self.adapter(start), out),
         )
         score = self.validate(iteration)
         gate = self.recipe.evolution.gate
@@ -69,14 +78,14 @@ class Evolution:
         verdict = {"score": score, "best_before": self.scores[self.best], "min_delta": gate.min_delta, "passed": passed}
         book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
         self.scores.append(score)
-        self.history.append(
-            {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
-        )
+        entry = {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
+        self.history.append(entry | ({"retry": tried} if tried else {}))
         if passed:
             self.best = iteration
         self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
         self.log(self.recipe.evolution.curriculum.at(iteration), iteration, "curriculum")
         self.log(played, iteration, "rollout")
+        self.log(tried, iteration, "retry")
         self.log(training, iteration, "train")
         self.log_steps(iteration)
         self.link("latest", iteration)

@@ -17,6 +17,7 @@ from amemgym_train.evolution import ranks
 from amemgym_train.evolution.policies import answering, totals
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
+from amemgym_train.reflection.retry import counts, second_tries, worth_trying
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode, Row
 from amemgym_train.rollout.runner import check_unscorable, play
@@ -58,10 +59,14 @@ def stage_seed(recipe: Recipe, iteration: int) -> int:
     return (1000 * recipe.seed + iteration) % 2**32
 
 
+def train_users(recipe: Recipe, iteration: int) -> "list[Scenario]":
+    train = recipe.scenarios.train
+    return (train.at(iteration - 1) if recipe.rollout.new_users_each_iteration else train).build()
+
+
 def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str, out: Path) -> dict[str, Any]:
     """Play iteration ``iteration``'s training users in groups, drawing tokens as the recipe says."""
-    train = recipe.scenarios.train
-    scenarios = (train.at(iteration - 1) if recipe.rollout.new_users_each_iteration else train).build()
+    scenarios = train_users(recipe, iteration)
     sampling = Sampling(**recipe.sampling.model_dump())
     seed = stage_seed(recipe, iteration)
     with answering(recipe, adapter, version) as policy:
@@ -70,6 +75,31 @@ def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str,
     turns = [turn for episode in episodes for turn in episode.turns]
     sampled = sum(len(turn.completion_ids) for turn in turns)
     return {"episodes": len(episodes), "turns": len(turns), "tokens_sampled": sampled}
+
+
+def try_again(recipe: Recipe, iteration: int, adapter: Path | None, version: str, folder: Path, out: Path) -> dict[str, Any]:
+    """Play the episodes in ``folder`` that failed most once more, each with a reflection before the calls that failed."""
+    scenarios = train_users(recipe, iteration)
+    sampling, by_id = Sampling(**recipe.sampling.model_dump()), {scenario.id: scenario for scenario in scenarios}
+    firsts = worth_trying(load_folder(folder), by_id, recipe.reflection)
+    with answering(recipe, adapter, version) as policy:
+        episodes = second_tries(
+            ranks.share(firsts),
+            policy,
+            policy.tokenizer,
+            environment(recipe, "train", scenarios),
+            lambda reminded: agents(recipe, reminded, sampling),
+            seed=stage_seed(recipe, iteration),
+            group_size=recipe.rollout.group_size,
+            concurrency=recipe.rollout.concurrency,
+            together=recipe.policy.remote,
+        )
+    (out / "retries").mkdir(parents=True, exist_ok=True)
+    save_episodes(out / "retries" / f"part-{ranks.rank():03d}.parquet", episodes)
+    ranks.wait()
+    whole = load_folder(out / "retries")
+    check_unscorable(whole, recipe.rollout.max_unscorable)
+    return counts(firsts, whole)
 
 
 def diagnoses_of(episodes: Sequence[Episode]) -> dict[str, Diagnosis]:
@@ -92,8 +122,9 @@ def diagnose_rollout(folder: Path, out: Path) -> dict[str, Any]:
     return figures
 
 
-def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path | None, out: Path) -> dict[str, Any]:
-    """Train an adapter as the recipe says: on what is chosen from the rollout, saved with its reasons, or on-policy."""
+def train(recipe: Recipe, iteration: int, folder: Path, adapter: Path | None, out: Path) -> dict[str, Any]:
+    """Train an adapter as the recipe says: on what is chosen from the episodes of the iteration's ``folder`` and their second
+    tries, saved with its reasons, or on-policy."""
     seed = stage_seed(recipe, iteration)
     if recipe.training.on_policy:
         from amemgym_train.evolution.on_policy import train_on_policy
@@ -106,7 +137,8 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
         from amemgym_train.training.dpo import train_dpo as trainer
     else:
         from amemgym_train.training.sft import train_sft as trainer
-    chosen = choose(recipe, iteration, load_folder(episodes_folder), seed)
+    tried = load_folder(folder / "retries") if recipe.reflection.retry.episodes else []
+    chosen = choose(recipe, iteration, [*load_folder(folder / "episodes"), *tried], seed)
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = start_adapter(model, adapter, recipe.policy.lora, recipe.seed)
     metrics = trainer(model, tokenizer, chosen, recipe.training, out / "trainer", seed)
@@ -118,6 +150,9 @@ def train(recipe: Recipe, iteration: int, episodes_folder: Path, adapter: Path |
         write_json(out / "rows.json", [one.shown() for one in chosen])
         shutil.rmtree(out / "trainer", ignore_errors=True)
     kinds = [one.operation for one in chosen]
+    if tried:
+        again = {episode.id for episode in tried}
+        metrics["rows_of_retries"] = sum(one.episode in again for one in chosen)
     return {**metrics, **{f"rows_{kind}": kinds.count(kind) for kind in sorted(set(kinds))}}
 
 

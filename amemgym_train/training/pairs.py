@@ -12,7 +12,7 @@ from amemgym_train.config.training import TrainingConfig
 from amemgym_train.credit.rewards import Reward, rewarded
 from amemgym_train.diagnosis.operations import Diagnosis
 from amemgym_train.rollout.records import Episode, Turn
-from amemgym_train.training.rft import share_out
+from amemgym_train.training.rft import new_and_grounded, share_out
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class Pair:
     @property
     def operation(self) -> str:
         return self.chosen.turn.operation
+
+    @property
+    def episode(self) -> str:
+        """Whose reply is chosen."""
+        return self.chosen.episode
 
     @property
     def margin(self) -> float:
@@ -83,7 +88,7 @@ def pairs(
             continue
         for index, reward in sorted(rewarded(episode, diagnoses[episode.id], credit).items()):
             turn = episode.turns[index]
-            if reward is not None and turn.completion_ids:
+            if reward is not None and turn.completion_ids and new_and_grounded(turn):
                 prompts[episode.group, turn.slot][tuple(turn.prompt_ids)].append(Reply(episode.id, turn, reward))
     found: list[Pair] = []
     for slot in sorted(prompts):

@@ -34,17 +34,17 @@ class Candidate:
     reason: str
 
     @property
-    def rank(self) -> tuple[float, bool, int, float, str]:
-        """Sorts best first: merit, a strict reply before a repaired one, short before long, likely before unlikely."""
+    def rank(self) -> tuple[bool, float, bool, int, float, str]:
+        """Sorts best first: without a reflection, merit, strict before repaired, short before long, likely before unlikely."""
         likelihood = sum(self.turn.logprobs) / max(len(self.turn.logprobs), 1)
         strict = self.turn.meta.get("parsed") == "strict"
-        return (-self.merit, not strict, len(self.turn.completion_ids), -likelihood, self.episode.id)
+        return ("try" in self.turn.meta, -self.merit, not strict, len(self.turn.completion_ids), -likelihood, self.episode.id)
 
 
 def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool = False) -> Iterator[Candidate]:
     """The turns of one episode that earned being imitated. A reply that was cut off, or could not be read, never did: what came
     out right after it was luck."""
-    whole = {i for i, turn in enumerate(episode.turns) if turn.finish_reason == "stop" and turn.meta.get("parsed") != "failed"}
+    whole = {i for i, turn in enumerate(episode.turns) if _may_be_kept(turn)}
     for index in sorted(whole & set(diagnosis.known_after) & changed(episode)):
         known = diagnosis.known_after[index]
         if known and all(known.values()):
@@ -61,6 +61,15 @@ def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool 
         if answer.turn in whole and answer.correct and (known or not known_answers_only):
             reason = "right choice, states known" if known else "right choice, states not known"
             yield Candidate(episode, episode.turns[answer.turn], 1.0 if known else 0.5, reason)
+
+
+def new_and_grounded(turn: Turn) -> bool:
+    """Whether a call of a second try (``reflection.retry``) was made anew, and rests on what it was given; others always do."""
+    return turn.meta.get("try") != "replayed" and turn.meta.get("grounded", True)
+
+
+def _may_be_kept(turn: Turn) -> bool:
+    return turn.finish_reason == "stop" and turn.meta.get("parsed") != "failed" and new_and_grounded(turn)
 
 
 def changed(episode: Episode) -> set[int]:

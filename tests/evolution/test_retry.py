@@ -1,0 +1,62 @@
+"""Second tries in a run of the tiny model: played, learned from, counted, and gone on with after a kill."""
+
+import json
+
+import pytest
+
+from amemgym_train.config.load import load_recipe
+from amemgym_train.errors import UserError
+from amemgym_train.evolution.stages import load_folder
+
+TRIES = ("reflection.retry.episodes=2", "evolution.iterations=1", "evaluation.controls=[]")
+
+
+@pytest.fixture(scope="module")
+def run(write_recipe, amemgym_train, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("retry")
+    result = amemgym_train("evolve", write_recipe(folder), *TRIES)
+    assert result.returncode == 0, result.stderr
+    return folder / "runs" / "tiny"
+
+
+def test_a_run_tries_again_what_failed_and_counts_it(run):
+    summary = json.loads((run / "summary.json").read_text())
+    [entry] = summary["iterations"]
+    tried, rows = entry["retry"], json.loads((run / "iterations/001/rows.json").read_text())
+    seconds = load_folder(run / "iterations/001/retries")
+    assert tried["tries"] == len(seconds) > 0 and tried["tokens_sampled"] > 0
+    again = {episode.id for episode in seconds}
+    assert entry["training"]["rows_of_retries"] == sum(row["episode"] in again for row in rows)
+    assert again.isdisjoint(episode.id for episode in load_folder(run / "iterations/001/episodes"))
+    stages = [json.loads(line)["stage"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert "retry" in stages
+
+
+def test_a_group_has_as_many_second_tries_as_asked_for_at_most(run):
+    firsts, seconds = (load_folder(run / "iterations/001" / name) for name in ("episodes", "retries"))
+    for group in {episode.group for episode in firsts}:
+        numbers = [episode.seed for episode in seconds if episode.group == group]
+        assert len(numbers) <= 2 and all(4 <= number < 8 for number in numbers)  # the rollout's are 0 to 3
+
+
+def test_a_finished_stage_of_second_tries_is_not_played_again(run, amemgym_train):
+    book = run / "iterations/001/manifest.json"
+    before = json.loads(book.read_text())["retry"]
+    (run / "iterations/001/rows.json").unlink()  # as if training had not finished
+    result = amemgym_train("evolve", run.parents[1] / "tiny.yaml", *TRIES)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(book.read_text())["retry"] == before and "iteration 1 of 1: retry" not in result.stdout
+    assert (run / "iterations/001/rows.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "override, problem",
+    [
+        ("rollout.group_size=1", "2 is more than the 1 episodes of a group"),
+        ("training.method=grpo", "rft and dpo learn from second tries, training.method is grpo"),
+        ("agent.name=mem0", "mem0 words its own"),
+    ],
+)
+def test_second_tries_that_nobody_could_use_are_refused(write_recipe, tmp_path, override, problem):
+    with pytest.raises(UserError, match=problem):
+        load_recipe(write_recipe(tmp_path), ["reflection.retry.episodes=2", override])
