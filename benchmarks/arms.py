@@ -1,7 +1,7 @@
 """Arms of a comparison: evolutions of one recipe that differ in a few keys, on several seeds, and their curves.
 
-What benchmarks/credit.py, benchmarks/algorithms.py and benchmarks/reflection.py share. A run that was stopped goes on when the same
-command is given again; two run at a time.
+What benchmarks/credit.py, benchmarks/algorithms.py and benchmarks/reflection.py share. A run that was stopped goes on when the
+same command is given again; two run at a time.
 """
 
 import argparse

@@ -7,6 +7,7 @@ from amemgym_train.config.reflection import ReflectionConfig
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.diagnosis.operations import diagnose
 from amemgym_train.reflection.retry import FirstTry, counts, second_tries, worth_trying
+from amemgym_train.rollout.store import load_episodes, save_episodes
 from amemgym_train.training.pairs import pairs
 from amemgym_train.training.rft import select
 
@@ -110,3 +111,9 @@ def test_the_worst_episodes_of_a_group_are_tried_and_unscorable_ones_never(users
         assert most[one.episode.id] == max(most[e.id] for e in mixed if e.group == one.episode.group)
     mixed[0].error = "OSError: gone"
     assert mixed[0].id not in {one.episode.id for one in worth_trying(mixed, users, CONFIG)}
+
+
+def test_a_process_may_have_nothing_to_try_again(again, forgetful, tmp_path):
+    assert again([], forgetful()) == []
+    save_episodes(tmp_path / "part-000.parquet", [])
+    assert load_episodes(tmp_path / "part-000.parquet") == []
