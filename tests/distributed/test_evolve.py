@@ -53,7 +53,7 @@ def alone(write_recipe, amemgym_train, undisturbed, tmp_path_factory):
     keys = [
         f"policy.adapter={undisturbed / 'iterations/001/adapter'}",
         *("training.method=dpo", "training.dpo.margin=0.1", "rollout.group_size=16", "sampling.temperature=0.9"),
-        *("evolution.iterations=1", "evaluation.controls=[]"),
+        *("evolution.iterations=1", "evaluation.controls=[]", "reflection.retry.episodes=3"),
     ]
     folder = tmp_path_factory.mktemp("dpo")
     result = amemgym_train("evolve", write_recipe(folder), *keys, "training.batch_size=2")
@@ -63,13 +63,15 @@ def alone(write_recipe, amemgym_train, undisturbed, tmp_path_factory):
 
 @pytest.mark.parametrize("config, kind", [("cpu_ddp", "MULTI_CPU"), ("cpu_zero3", "DEEPSPEED"), ("cpu_fsdp2", "FSDP")])
 def test_two_processes_pair_and_train_like_one(tmp_path, write_recipe, launch, alone, config, kind):
-    """DPO, whose reference is a second adapter on the same weights."""
+    """DPO, whose reference is a second adapter on the same weights, after second tries."""
     keys, run = alone
     result = launch(config, write_recipe(tmp_path), *keys, "training.batch_size=1")
     assert result.returncode == 0, result.stderr
     here, there = (folder / "iterations" / "001" for folder in (tmp_path / "runs" / "tiny", run))
     kept = [json.loads((folder / "rows.json").read_text()) for folder in (here, there)]
     assert kept[0] == kept[1] and {"chosen", "rejected"} <= set(kept[0][0])
-    ours, theirs = (json.loads((folder / "manifest.json").read_text())["train"]["result"] for folder in (here, there))
+    books = [json.loads((folder / "manifest.json").read_text()) for folder in (here, there)]
+    assert books[0]["retry"]["result"] == books[1]["retry"]["result"] and books[0]["retry"]["result"]["tries"] > 2
+    ours, theirs = (book["train"]["result"] for book in books)
     assert (ours["distributed"], theirs["distributed"]) == (kind, "NO")
     assert ours["steps"] == theirs["steps"] and ours["loss"] == pytest.approx(theirs["loss"], rel=0.02)
