@@ -53,8 +53,12 @@ def load_scenarios(path: str | Path | None, overrides: list[str] | None = None) 
 
 
 def recipe_hash(recipe: Recipe) -> str:
-    """16 hex digits, equal for two recipes that differ in nothing but what UNHASHED names; files they point at are not read."""
-    values = recipe.model_dump(mode="json", exclude=UNHASHED)
+    """16 hex digits, equal for two recipes that differ in nothing but what UNHASHED names; files they point at are not read.
+
+    Keys at their defaults are left out, so that a run goes on when the toolkit has got new ones. That a default has changed
+    since is seen in the run's config.json, which holds them all.
+    """
+    values = recipe.model_dump(mode="json", exclude=UNHASHED, exclude_defaults=True)
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

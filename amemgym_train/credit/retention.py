@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.records import Episode, holds
 
 Entries = list[dict[str, str]]
 
@@ -31,7 +31,7 @@ def losses(episode: Episode) -> dict[int, list[str]]:
     steps = _steps(episode)
     for period, state, value in _lost(episode):
         writes = [i for i, turn in enumerate(episode.turns) if turn.operation == "write" and turn.meta["period"] == period]
-        guilty = [i for i in writes if i in steps and _holds(steps[i][0], value) and not _holds(steps[i][1], value)]
+        guilty = [i for i in writes if i in steps and holds(steps[i][0], value) and not holds(steps[i][1], value)]
         if not guilty and not any(state in episode.turns[i].meta["exposed"] for i in writes):
             guilty = writes
         for index in guilty:
@@ -66,7 +66,3 @@ def _steps(episode: Episode) -> dict[int, tuple[Entries, Entries]]:
     memories = sorted((memory for memory in episode.memories if memory.turn is not None), key=lambda memory: memory.turn)
     before: Sequence[Entries] = [[], *(memory.entries for memory in memories)]
     return {memory.turn: (old, memory.entries) for old, memory in zip(before, memories, strict=False)}
-
-
-def _holds(entries: Entries, value: str) -> bool:
-    return any(value.casefold() in entry["value"].casefold() for entry in entries)

@@ -137,7 +137,8 @@ def train(recipe: Recipe, iteration: int, folder: Path, adapter: Path | None, ou
         from amemgym_train.training.dpo import train_dpo as trainer
     else:
         from amemgym_train.training.sft import train_sft as trainer
-    tried = load_folder(folder / "retries") if recipe.reflection.retry.episodes else []
+    retries = recipe.reflection.retry.episodes > 0
+    tried = load_folder(folder / "retries") if retries else []
     chosen = choose(recipe, iteration, [*load_folder(folder / "episodes"), *tried], seed)
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = start_adapter(model, adapter, recipe.policy.lora, recipe.seed)
@@ -150,7 +151,7 @@ def train(recipe: Recipe, iteration: int, folder: Path, adapter: Path | None, ou
         write_json(out / "rows.json", [one.shown() for one in chosen])
         shutil.rmtree(out / "trainer", ignore_errors=True)
     kinds = [one.operation for one in chosen]
-    if tried:
+    if retries:
         again = {episode.id for episode in tried}
         metrics["rows_of_retries"] = sum(one.episode in again for one in chosen)
     return {**metrics, **{f"rows_{kind}": kinds.count(kind) for kind in sorted(set(kinds))}}

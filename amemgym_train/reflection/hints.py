@@ -5,13 +5,12 @@ told, a memory can only be warned of the question; ``with_exposed_states`` repea
 ``diagnostic`` of that only what the diagnosis says was lost.
 """
 
-import json
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from amemgym_train.config.reflection import FeedbackKind
 from amemgym_train.diagnosis.operations import Diagnosis
-from amemgym_train.rollout.records import Answer, Episode, Turn
+from amemgym_train.rollout.records import Answer, Episode, Turn, holds, write_of
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 KNOWS_STATES = ("with_exposed_states", "diagnostic")
 REMINDER, QUESTION, FITTING, WRONG = "Do not forget", "You will be asked", "The choice that fits", "This choice is wrong"
 States = Mapping[str, str]
+Entry = Mapping[str, Any]  # its ``value`` is looked at
 
 
 def hints(episode: Episode, scenario: "Scenario", diagnosis: Diagnosis, kind: FeedbackKind) -> dict[str, str]:
@@ -27,11 +27,11 @@ def hints(episode: Episode, scenario: "Scenario", diagnosis: Diagnosis, kind: Fe
     for index, known in diagnosis.known_after.items():
         turn = episode.turns[index]
         lost = [state for state, right in known.items() if right is False]
-        if lost and not holds(memory_after(episode, turn), (turn.meta["exposed"][state] for state in lost)):
+        if lost and not hold_all(memory_after(episode, turn), (turn.meta["exposed"][state] for state in lost)):
             found[turn.slot] = _of_write(turn, lost, scenario, kind)
     for probe in episode.probes:
         if probe.turn is not None and not all(map(probe.known, probe.expected)):
-            if kind in KNOWS_STATES and holds(memory_at(episode, probe.period), probe.expected.values()):
+            if kind in KNOWS_STATES and hold_all(memory_at(episode, probe.period), probe.expected.values()):
                 found[episode.turns[probe.turn].slot] = _states(probe.expected)
     missed = {(cell.period, cell.question) for cell in diagnosis.cells if cell.outcome == "utilisation"}
     for answer in episode.answers:
@@ -40,26 +40,23 @@ def hints(episode: Episode, scenario: "Scenario", diagnosis: Diagnosis, kind: Fe
     return {slot: hint for slot, hint in found.items() if hint}
 
 
-def holds(memory: str, values: Iterable[str]) -> bool:
-    """Whether every value stands in ``memory`` word for word; then it was not the memory that failed."""
-    return all(_text(value)[1:-1] in memory for value in values)
+def memory_after(episode: Episode, turn: Turn) -> list[Entry]:
+    """The entries after the write that ``turn`` belongs to; none where there is no snapshot."""
+    write = write_of(turn.slot)
+    taken = [m.entries for m in episode.memories if m.turn is not None and write_of(episode.turns[m.turn].slot) == write]
+    return taken[-1] if taken else []
 
 
-def memory_after(episode: Episode, turn: Turn) -> str:
-    """The notes after the write that ``turn`` belongs to, as text to search; empty where there is no snapshot."""
-    write = turn.slot.split("/")[:3]
-    of_write = [m for m in episode.memories if m.turn is not None and episode.turns[m.turn].slot.split("/")[:3] == write]
-    return _text(of_write[-1].entries) if of_write else ""
+def memory_at(episode: Episode, period: int) -> list[Entry]:
+    """All that prompts could show of the past at the end of ``period``: the entries, and each message as one."""
+    state = episode.states[period]
+    messages = state["recent"][state.get("passed", 0) :]
+    return [*state.get("entries", ()), *({"value": message["content"]} for message in messages)]
 
 
-def memory_at(episode: Episode, period: int) -> str:
-    """All that the agent had at the end of ``period``, as text to search."""
-    return _text(episode.states[period])
-
-
-def _text(value: object) -> str:
-    """As JSON, which escapes the same characters in a memory and in what is looked for."""
-    return json.dumps(value, ensure_ascii=False).casefold()
+def hold_all(entries: Sequence[Entry], values: Iterable[str]) -> bool:
+    """Whether every value stands in ``entries`` word for word; then it was not the memory that failed."""
+    return all(holds(entries, value) for value in values)
 
 
 def _of_write(turn: Turn, lost: list[str], scenario: "Scenario", kind: FeedbackKind) -> str:

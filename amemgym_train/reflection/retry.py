@@ -9,15 +9,16 @@ had lost, a right reply would teach to make things up.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amemgym_train.config.reflection import ReflectionConfig
 from amemgym_train.diagnosis.operations import Diagnosis, diagnose
 from amemgym_train.policy.base import Completion, Policy, Request
 from amemgym_train.policy.encoding import encode
-from amemgym_train.reflection.hints import hints, holds, memory_after, memory_at
-from amemgym_train.rollout.pool import AgentFactory, Task
+from amemgym_train.reflection.hints import hints, hold_all, memory_after, memory_at
+from amemgym_train.rollout.pool import AgentFactory, Task, episode_of
 from amemgym_train.rollout.records import Episode, Turn
 from amemgym_train.rollout.runner import EnvironmentFactory, play
 
@@ -34,14 +35,10 @@ class FirstTry:
     episode: Episode
     hints: Mapping[str, str]
 
-
-@dataclass
-class Second:
-    """A second try while it is played: the first one's turns by slot, its hints, and how each call came about."""
-
-    turns: dict[str, Turn]
-    hints: Mapping[str, str]
-    how: dict[str, str] = field(default_factory=dict)
+    @cached_property
+    def turns(self) -> dict[str, Turn]:
+        """By slot."""
+        return {turn.slot: turn for turn in self.episode.turns}
 
 
 def worth_trying(
@@ -74,24 +71,25 @@ def second_tries(
 ) -> list[Episode]:
     """Play each of ``firsts`` once more, with what the first try was played with; its task's seed is ``group_size`` higher."""
     tasks = [Task(one.episode.task, one.episode.group, one.episode.seed + group_size) for one in firsts]
-    played = {f"{task.environment}/{task.id}/{task.seed}": one for task, one in zip(tasks, firsts, strict=True)}
-    tries = {
-        name: Second({turn.slot: turn for turn in one.episode.turns}, one.hints) for name, one in played.items()
-    }
-    episodes = play(environment, tasks, agents(Reminded(policy, tokenizer, tries)), seed, concurrency, label, together)
+    reminded = Reminded(policy, tokenizer, {episode_of(task).id: one for task, one in zip(tasks, firsts, strict=True)})
+    episodes = play(environment, tasks, agents(reminded), seed, concurrency, label, together)
     for episode in episodes:
         for turn in episode.turns:
-            turn.meta["try"] = tries[episode.id].how[turn.slot]
+            turn.meta["try"] = reminded.how[episode.id, turn.slot]
         if episode.error is None:
             _mark_grounded(episode)
     return episodes
 
 
 class Reminded:
-    """Answers with ``policy``, or with what the first try said; ``tries`` by episode id."""
+    """Answers with ``policy``, or with what the first try said; ``firsts`` by the id of the second try's episode.
 
-    def __init__(self, policy: Policy, tokenizer: "PreTrainedTokenizerBase", tries: Mapping[str, Second]) -> None:
-        self.policy, self.tokenizer, self.tries = policy, tokenizer, tries
+    ``how`` says of each (episode, slot) that was asked how the reply came about: replayed, reflected or again.
+    """
+
+    def __init__(self, policy: Policy, tokenizer: "PreTrainedTokenizerBase", firsts: Mapping[str, FirstTry]) -> None:
+        self.policy, self.tokenizer, self.firsts = policy, tokenizer, firsts
+        self.how: dict[tuple[str, str], str] = {}
 
     @property
     def version(self) -> str:
@@ -104,12 +102,13 @@ class Reminded:
         self.policy.leave(episode)
 
     async def complete(self, request: Request) -> Completion:
-        one, slot = self.tries[request.episode], request.slot
-        prompt, hint, first = encode(self.tokenizer, request.messages), one.hints.get(slot), one.turns.get(slot)
+        one, call = self.firsts[request.episode], (request.episode, request.slot)
+        prompt, hint = encode(self.tokenizer, request.messages), one.hints.get(request.slot)
+        first = one.turns.get(request.slot)
         if hint is None and first is not None and first.prompt_ids == prompt:
-            one.how[slot] = "replayed"
+            self.how[call] = "replayed"
             return Completion(prompt, first.completion_ids, first.logprobs, first.text, first.finish_reason)
-        one.how[slot] = "again" if hint is None else "reflected"
+        self.how[call] = "again" if hint is None else "reflected"
         completion = await self.policy.complete(request if hint is None else reminded(request, hint))
         return replace(completion, prompt_ids=prompt)
 
@@ -144,9 +143,8 @@ def _mark_grounded(episode: Episode) -> None:
     for index, states in _needed(episode, diagnosis).items():
         turn = episode.turns[index]
         memory = memory_after(episode, turn) if turn.operation == "write" else memory_at(episode, turn.meta["period"])
-        known = named if turn.operation != "read" or turn.meta["try"] != "reflected" else ()
-        missing = [value for state, value in states.items() if (turn.meta["period"], state) not in known]
-        turn.meta["grounded"] = holds(memory, missing)
+        unproven = [value for state, value in states.items() if (turn.meta["period"], state) not in named]
+        turn.meta["grounded"] = hold_all(memory, unproven)
 
 
 def _needed(episode: Episode, diagnosis: Diagnosis) -> dict[int, dict[str, str]]:

@@ -4,6 +4,7 @@ A record checks its own lengths when it is built, so that no later stage needs t
 records go to parquet and back without loss (``rollout.store``).
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import not_
@@ -101,6 +102,16 @@ class Memory:
     turn: int | None
     period: int
     entries: list[dict[str, str]]
+
+
+def holds(entries: Iterable[Mapping[str, Any]], value: str) -> bool:
+    """Whether an entry's ``value`` equals or contains ``value``, in any case of letters."""
+    return any(value.casefold() in entry["value"].casefold() for entry in entries)
+
+
+def write_of(slot: str) -> str:
+    """The write that a call's ``slot`` belongs to: AWE's make two calls, ``write/p0/3/facts`` and ``write/p0/3/decide``."""
+    return "/".join(slot.split("/")[:3])
 
 
 @dataclass

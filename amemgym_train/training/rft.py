@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.diagnosis.operations import Diagnosis
-from amemgym_train.rollout.records import Episode, Row, Turn
+from amemgym_train.rollout.records import Episode, Row, Turn, write_of
 
 
 class OfOperation(Protocol):
@@ -75,17 +75,13 @@ def _may_be_kept(turn: Turn) -> bool:
 def changed(episode: Episode) -> set[int]:
     """The calls of writes that left another memory than they found; where nothing was written, right probes were luck.
 
-    A snapshot belongs to the last call of a write, and AWE's writes make two: ``write/p0/3/facts`` and ``write/p0/3/decide``.
+    A snapshot belongs to the last call of a write.
     """
     before = [[], *(memory.entries for memory in episode.memories)]
     grown = zip(episode.memories, before, strict=False)
     last = [memory.turn for memory, old in grown if memory.turn is not None and memory.entries != old]
-    writes = {_write_of(episode.turns[index].slot) for index in last}
-    return {i for i, turn in enumerate(episode.turns) if turn.operation == "write" and _write_of(turn.slot) in writes}
-
-
-def _write_of(slot: str) -> str:
-    return "/".join(slot.split("/")[:3])
+    writes = {write_of(episode.turns[index].slot) for index in last}
+    return {i for i, turn in enumerate(episode.turns) if turn.operation == "write" and write_of(turn.slot) in writes}
 
 
 def select(

@@ -122,7 +122,7 @@ def test_a_file_that_is_no_recipe_is_told(write, tmp_path):
 def test_hash_changes_with_what_is_computed_only(write):
     path = write(RECIPE)
     base = recipe_hash(load_recipe(path))
-    for same in ["name=other", "output=elsewhere", "tracking.wandb=offline", "evolution.iterations=9"]:
+    for same in ["name=other", "output=elsewhere", "tracking.wandb=offline", "evolution.iterations=9", "training.method=rft"]:
         assert recipe_hash(load_recipe(path, [same])) == base
     for other in ["seed=1", "sampling.top_p=0.9", "evolution.start_from=base", "scenarios.test.seed=9", "agent.update_bsz=4"]:
         assert recipe_hash(load_recipe(path, [other])) != base

@@ -6,6 +6,9 @@ import subprocess
 import time
 
 import pytest
+import yaml
+
+from amemgym_train.evolution.stages import load_folder
 
 # Loaded by Python itself before anything else: halts the process at its first access of a kind to a stage's scratch folder.
 HALT = """
@@ -54,6 +57,26 @@ def halting(tmp_path, amemgym_train):
             time.sleep(0.01)
 
     return start
+
+
+def test_a_run_killed_in_its_second_tries_plays_them_again_to_the_token(tmp_path, write_recipe, halting, amemgym_train, outcome):
+    runs = {}
+    for name in ("killed", "whole"):
+        (tmp_path / name).mkdir()
+        recipe = write_recipe(tmp_path / name)
+        short = {"evolution": {"iterations": 1}, "evaluation": {"controls": []}, "reflection": {"retry": {"episodes": 2}}}
+        recipe.write_text(yaml.safe_dump(yaml.safe_load(recipe.read_text()) | short))
+        runs[name] = tmp_path / name / "runs" / "tiny"
+        for events in (BEGINS, PUBLISHES) if name == "killed" else ():
+            process = halting(recipe, "iterations/001/.retry.partial/", events)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL and not (runs[name] / "iterations/001/retries").exists()
+        result = amemgym_train("evolve", recipe)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.count(": rollout\n") == (name == "whole")
+    assert outcome(runs["killed"]) == outcome(runs["whole"])
+    killed, whole = (load_folder(run / "iterations/001/retries") for run in runs.values())
+    assert killed == whole and killed
 
 
 def test_a_run_killed_in_every_stage_ends_like_one_that_was_never_disturbed(

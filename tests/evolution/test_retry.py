@@ -1,4 +1,4 @@
-"""Second tries in a run of the tiny model: played, learned from, counted, and gone on with after a kill."""
+"""Second tries in a run of the tiny model: played, learned from, counted, kept, and gone on with after a kill."""
 
 import json
 

@@ -6,7 +6,7 @@ import pytest
 
 from amemgym_train.config.reflection import FeedbackKind
 from amemgym_train.diagnosis.operations import diagnose
-from amemgym_train.reflection.hints import hints
+from amemgym_train.reflection.hints import hints, hold_all, memory_at
 
 KINDS = get_args(FeedbackKind)
 
@@ -39,20 +39,36 @@ def test_a_hint_is_of_the_operation_that_failed(told, kind):
 
 @pytest.mark.parametrize("kind", ["question_only", "vanilla", "with_answer"])
 def test_kinds_without_states_tell_a_write_no_value(told, kind):
-    for _, hint, scenario in told(kind, "write"):
+    found = told(kind, "write")
+    assert found
+    for _, hint, scenario in found:
         assert not [value for values in scenario.state_schema.values() for value in values if value in hint]
 
 
 def test_the_right_choice_is_told_by_kinds_that_know_it(told):
     for kind in KINDS[1:]:
-        for slot, hint, scenario in told(kind, "answer"):
+        found = told(kind, "answer")
+        assert found
+        for slot, hint, scenario in found:
             period, question = (int(part[1:]) for part in slot.split("/")[1:])
             right = scenario.questions[question].answer_choices[scenario.golden(period, question)].answer
             assert (right in hint) == (kind != "vanilla")
 
 
-def test_the_diagnosis_names_what_was_lost_with_its_value(told, users):
-    for slot, hint, scenario in told("diagnostic", "write"):
+def test_the_diagnosis_names_what_was_lost_with_its_value(told):
+    found = told("diagnostic", "write")
+    assert found
+    for slot, hint, scenario in found:
         period = int(slot.split("/")[1][1:])
         named = dict(part.split(": ") for part in hint.removeprefix("Do not forget: ").split("; "))
         assert named and named.items() <= scenario.periods[period].state.items()
+
+
+def test_a_memory_is_what_prompts_show_of_it_and_not_what_the_record_says_was_told(first, forgetful):
+    episode = first(forgetful())[0]
+    message = {"role": "user", "content": "I sold it.", "exposed": {"pet animal": "tortoise"}}
+    recent = [message | {"content": "A parrot!"}, message]
+    episode.states[0] = {"recent": recent, "passed": 1, "entries": [{"value": "Iced Mocha"}]}
+    memory = memory_at(episode, 0)
+    assert hold_all(memory, ["iced mocha", "sold"])
+    assert not hold_all(memory, ["tortoise"]) and not hold_all(memory, ["parrot"])  # never shown; shown no more
