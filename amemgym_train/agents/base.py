@@ -1,26 +1,29 @@
 """What an agent is, and the part that memory agents share: the recent messages, the prompts and the record of every LLM call."""
 
 import asyncio
+import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from amemgym_train.agents.parsing import parse_answer, parse_states
 from amemgym_train.agents.past import Message, Past, Transcript, copied
-from amemgym_train.agents.templates import Prompt, load_prompts
+from amemgym_train.agents.templates import Prompt, load_prompts, parse_prompt
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.policy.base import Policy, Request, Sampling, TooLong
-from amemgym_train.rollout.records import Memory, Operation, Turn
+from amemgym_train.rollout.records import Episode, Memory, Operation, Turn
 
 ACKNOWLEDGEMENT = "Thanks for telling me, I will keep that in mind."
 Asked = tuple[str, dict[str, Any]]  # an observation and its info
+AfterPeriod = Callable[["MemoryAgent", Episode, int], Awaitable[None]]  # called with the agent, what it has played, the period
 
 
 class Agent(Protocol):
     """Plays one episode. ``acted`` is the index in ``turns`` of the call that made the last action; None when none did.
 
     ``act_together`` answers several questions or probes of one period at once: an (action, index in ``turns``) for each.
+    ``after_period`` is called when a period is over, before the state is saved.
     ``save`` gives all that later actions depend on (JSON values, a copy); ``load`` takes it back, and ``{}`` is an empty memory.
     """
 
@@ -28,6 +31,7 @@ class Agent(Protocol):
     turns: list[Turn]
     memories: list[Memory]
     acted: int | None
+    after_period: "AfterPeriod | None"
 
     async def act(self, observation: str, info: dict[str, Any]) -> str: ...
 
@@ -44,6 +48,8 @@ class MemoryAgent:
     ``recent`` holds messages {role, content, period, session, time, exposed}, oldest first. ``exposed`` ({info_type: value}) is
     what the environment says the message gave away: it goes on the record of a write and is never shown to a model.
     ``passed`` messages of ``recent``, the oldest, did not fit the last reply's prompt: later prompts begin behind them.
+    ``prompts`` may be rewritten ``after_period``, and are then a part of its state, as are the records of that, ``rewrites``;
+    ``given`` are those that it began with.
     """
 
     def __init__(self, config: AgentConfig, policy: Policy, episode: str, seed: int, sampling: Sampling) -> None:
@@ -52,7 +58,9 @@ class MemoryAgent:
         self.episode = episode
         self.seed = seed
         self.sampling = sampling
-        self.prompts = load_prompts(config.prompts)
+        self.given = self.prompts = load_prompts(config.prompts, config.start)
+        self.rewrites: list[dict[str, Any]] = []
+        self.after_period: AfterPeriod | None = None
         self.turns: list[Turn] = []
         self.memories: list[Memory] = []
         self.acted: int | None = None
@@ -71,11 +79,16 @@ class MemoryAgent:
         """Called before a question or probe of ``period`` is looked at."""
 
     def save(self) -> dict[str, Any]:
-        return {"recent": copied(self.recent)} | ({"passed": self.passed} if self.passed else {})
+        reworded = {name: prompt.text for name, prompt in self.prompts.items() if prompt != self.given[name]}
+        kept = {"passed": self.passed, "prompts": reworded, "rewrites": copy.deepcopy(self.rewrites)}
+        return {"recent": copied(self.recent)} | {key: value for key, value in kept.items() if value}
 
     def load(self, state: dict[str, Any]) -> None:
         self.recent = copied(state.get("recent", []))
         self.passed = state.get("passed", 0)
+        reworded = {name: parse_prompt(name, text, "a saved state") for name, text in state.get("prompts", {}).items()}
+        self.prompts = self.given | reworded
+        self.rewrites = copy.deepcopy(state.get("rewrites", []))
 
     async def act(self, observation: str, info: dict[str, Any]) -> str:
         """The action for a step of AMemGym; ``info["kind"]`` says what the step is."""

@@ -22,6 +22,7 @@ OF_SOME = {
     "retrieval": ("rag", "awe"),
     "max_entries": AWI,
     "max_entry_chars": (*AWI, "awe"),
+    "start": (*AWI, "awe"),
 }
 
 
@@ -45,6 +46,8 @@ class AgentConfig(Section):
     ``flush: period`` also writes what is left before a period's questions (the public code never does).
     ``respond: fixed`` answers the user with a stored acknowledgement, without an LLM call.
     ``prompts`` is ``default``, ``fewshot``, ``short`` or a folder of .txt files, see ``agents.templates``.
+    ``start`` puts another instruction into its memory-update prompt: ``minimal``, or ``info_type`` with a list of types of
+    information, which ``guided_info_type`` lets a reflector rewrite with examples (``reflection.prompts``).
     A note with a label or value longer than ``max_entry_chars`` is refused; beyond ``max_entries`` the oldest are forgotten.
     """
 
@@ -58,6 +61,7 @@ class AgentConfig(Section):
     respond: Literal["model", "fixed"] = "model"
     max_new_tokens: TokenLimits = TokenLimits()
     prompts: str = Field("default", min_length=1)
+    start: Literal["default", "minimal", "info_type", "guided_info_type"] = "default"
     max_entries: int | None = Field(None, ge=1)
     max_entry_chars: int = Field(120, ge=1)
 
@@ -90,7 +94,7 @@ def _prompts(agent: AgentConfig) -> Iterator[Problem]:
     from amemgym_train.errors import UserError
 
     try:
-        prompts = load_prompts(agent.prompts)
+        prompts = load_prompts(agent.prompts, agent.start)
     except UserError as error:
         yield "agent.prompts", str(error).removeprefix("agent.prompts: ")
         return

@@ -10,8 +10,29 @@ def describe(recipe: Recipe) -> str:
     scenarios, iterations = recipe.scenarios, counted(recipe.evolution.iterations, "iteration")
     return (
         f"{recipe.name}: {iterations} of the {recipe.agent.name} agent on {recipe.policy.model}. "
-        f"{_rollout(recipe)}{_retry(recipe)}{_curriculum(recipe)} {_training(recipe)} "
+        f"{_prompts(recipe)}{_weights(recipe)} "
         f"Validation: {_users(scenarios.validation)} each time; test: {_users(scenarios.test)}, at the start and the end."
+    )
+
+
+def _weights(recipe: Recipe) -> str:
+    if recipe.training.method == "none":
+        return f"{_curriculum(recipe).lstrip()} No weights are trained.".lstrip()
+    return f"{_rollout(recipe)}{_retry(recipe)}{_curriculum(recipe)} {_training(recipe)}"
+
+
+def _prompts(recipe: Recipe) -> str:
+    prompts, reflector = recipe.reflection.prompts, recipe.reflection.reflector
+    if prompts.cadence == "none":
+        return ""
+    known = {"policy": "the agent itself", "scripted": "the scripted reflector"}
+    who = known.get(reflector.kind) or (reflector.chat.model if reflector.chat else reflector.model)
+    what, told = " + ".join(prompts.targets), f"{recipe.reflection.feedback} feedback"
+    if prompts.cadence == "period":
+        return f"After each period {who} rewrites its prompts ({what}) with {told}. "
+    return (
+        f"Before each, {who} rewrites the prompts ({what}) {counted(prompts.proposals, 'time')} with {told} "
+        f"of up to {counted(prompts.users, 'training user')}; kept is what validation users show to be better. "
     )
 
 

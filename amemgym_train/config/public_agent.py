@@ -15,12 +15,16 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from amemgym_train.config.agent import OF_SOME, AgentConfig, TokenLimits, problems
+from amemgym_train.config.public_evolution import evolution
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.reflection import ReflectionConfig
+from amemgym_train.config.reflection import problems as reflection_problems
 from amemgym_train.config.sampling import SamplingConfig
 from amemgym_train.errors import UserError
 
 NAMES: tuple[str, ...] = get_args(AgentConfig.model_fields["name"].annotation)
-TYPES = {"native": "native", "awi": "awi", "awe": "awe", "rag": "rag", "awi-hack": "awi-hack", "awi-evolve": "awi"}
+EVOLVING = {"awi-evolve": "awi", "awe-evolve": "awe", "rag-evolve": "awe", "mem0-evolution": "awe"}
+TYPES = {"native": "native", "awi": "awi", "awe": "awe", "rag": "rag", "awi-hack": "awi-hack"} | EVOLVING
 SECTIONS = ("llm_config", "agent_config", "memory_config", "evolution_config")
 TAKEN = ("update_bsz", "local_length", "top_k")  # of agent_config
 NO_FOLDER = re.compile(r"[/\\\0-\x1f\ud800-\udfff]|^\.|^\s*$|^upperbound$|\.parquet$")
@@ -29,16 +33,18 @@ LONGEST = 200  # bytes of such a name: a file's may have 255, and seeds and endi
 
 @dataclass(frozen=True)
 class NamedAgent:
-    """``notes`` say what of its description is not followed."""
+    """``notes`` say what of its description is not followed; ``reflection``: None for the recipe's."""
 
     name: str
     config: AgentConfig
     sampling: SamplingConfig = SamplingConfig(temperature=0.0)
     notes: tuple[str, ...] = ()
+    reflection: ReflectionConfig | None = None
 
     def settings(self) -> dict[str, Any]:
         """All that decides what it does, as JSON values."""
-        return {"config": self.config.model_dump(mode="json"), "sampling": self.sampling.model_dump(mode="json")}
+        reflects = {} if self.reflection is None else {"reflection": self.reflection.model_dump(mode="json")}
+        return {"config": self.config.model_dump(mode="json"), "sampling": self.sampling.model_dump(mode="json")} | reflects
 
 
 def named_agents(words: Sequence[str], recipe: Recipe) -> list[NamedAgent]:
@@ -81,8 +87,18 @@ def public_agent(path: Path, recipe: Recipe) -> NamedAgent:
     known = {key: value for key, value in own.items() if key in TAKEN and value is not None}
     if recipe.evaluation.limits == "file" and llm.get("max_tokens") is not None:
         known["max_new_tokens"] = dict.fromkeys(TokenLimits.model_fields, llm["max_tokens"])
+    reflection = None
+    if kind in EVOLVING:
+        start, reflection, ignored = evolution(content["evolution_config"], recipe, path)
+        known |= {"start": start}
     config = _config(known | {"name": ours}, recipe, str(path))
-    return NamedAgent(name, config, _sampling(llm, path), tuple(f"{name}: {note}" for note in _notes(content, own, recipe)))
+    notes = _notes(content, own, recipe)
+    if reflection is not None:
+        notes += ignored
+        for key, problem in reflection_problems(recipe.model_copy(update={"agent": config, "reflection": reflection})):
+            if key.startswith("reflection."):
+                raise UserError(f"{path}: {key}: {problem}")
+    return NamedAgent(name, config, _sampling(llm, path), tuple(f"{name}: {note}" for note in notes), reflection)
 
 
 def names_folder(name: str) -> bool:
@@ -141,8 +157,8 @@ def _notes(content: dict[str, Any], own: dict[str, Any], recipe: Recipe) -> list
         notes.append(f"max_tokens {llm['max_tokens']} is not followed, but agent.max_new_tokens (see evaluation.limits)")
     if content["memory_config"]:
         notes.append("memory_config is not followed: the store is the recipe's")
-    if content["type"] == "awi-evolve":
-        notes.append("its prompt stays as it is: evaluate evolves none")
+    if content["type"] == "mem0-evolution":
+        notes.append("mem0's own prompts cannot be rewritten: awe plays, whose two calls are those of mem0")
     unknown = sorted(set(own) - set(TAKEN))
     if unknown:
         notes.append(f"agent_config.{', agent_config.'.join(unknown)} is not known here and not followed")

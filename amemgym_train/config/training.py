@@ -26,7 +26,8 @@ class DPOSettings(Section):
 
 class TrainingConfig(Section):
     """``rft``: supervised fine-tuning on the best completions of each group (rejection sampling); ``dpo``: the best against the
-    worst; ``grpo``, ``dr_grpo``, ``rloo``, ``reinforce_pp`` (all with the section ``grpo``) and ``ppo``: on-policy steps.
+    worst; ``grpo``, ``dr_grpo``, ``rloo``, ``reinforce_pp`` (all with the section ``grpo``) and ``ppo``: on-policy steps;
+    ``none``: no weights are trained, prompts evolve alone (``reflection.prompts``).
 
     ``batch_size`` rows (dpo: pairs) per process and forward pass, times ``gradient_accumulation`` per optimiser step.
     ``keep_per_slot``: completions (dpo: pairs) kept at most of a group's calls at one slot; ``max_rows``: how many in all (None:
@@ -35,7 +36,7 @@ class TrainingConfig(Section):
     ``warmup_ratio``: share of the steps during which the learning rate rises.
     """
 
-    method: Literal["rft", "dpo", "grpo", "dr_grpo", "rloo", "reinforce_pp", "ppo"] = "rft"
+    method: Literal["rft", "dpo", "grpo", "dr_grpo", "rloo", "reinforce_pp", "ppo", "none"] = "rft"
     grpo: GRPOSettings = GRPOSettings()
     ppo: PPOSettings = PPOSettings()
     dpo: DPOSettings = DPOSettings()
@@ -52,6 +53,11 @@ class TrainingConfig(Section):
     gradient_checkpointing: bool = False
     scheduler: Literal["linear", "cosine", "constant_with_warmup"] = "linear"
     logging_steps: int = Field(10, ge=1)
+
+    @property
+    def selects(self) -> bool:
+        """Whether a rollout is played first, and what is trained on chosen from it."""
+        return self.method in ("rft", "dpo")
 
     @property
     def on_policy(self) -> OnPolicySettings | None:

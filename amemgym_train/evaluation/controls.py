@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amemgym_train.agents import build_agent
+from amemgym_train.agents.base import Agent
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evaluation.users import user_factory
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import OraclePolicy, RandomPolicy
+from amemgym_train.reflection.period import PeriodReflection
 from amemgym_train.rollout.pool import AgentFactory, Task
 from amemgym_train.rollout.records import Episode
 from amemgym_train.rollout.runner import Inquiry, ask_again, play
@@ -42,9 +44,18 @@ def environment(
     return lambda task: AMemGymEnv([by_id[task.id]], **rounds, user=talking)
 
 
-def agents(recipe: Recipe, policy: Policy, sampling: Sampling) -> AgentFactory:
-    """The recipe's agents, all answering with ``policy``."""
-    return lambda task, episode, seed: build_agent(recipe.agent, policy, episode, seed, sampling)
+def agents(recipe: Recipe, policy: Policy, sampling: Sampling, scenarios: "Sequence[Scenario]" = ()) -> AgentFactory:
+    """The recipe's agents, all answering with ``policy``. ``scenarios``: those that they play, which agents that rewrite their
+    prompts after each period are told of."""
+    rewrites, by_id = recipe.reflection.prompts.cadence == "period", {scenario.id: scenario for scenario in scenarios}
+
+    def agent(task: Task, episode: str, seed: int) -> Agent:
+        made = build_agent(recipe.agent, policy, episode, seed, sampling)
+        if rewrites and task.id in by_id:
+            made.after_period = PeriodReflection(recipe, policy, by_id[task.id])
+        return made
+
+    return agent
 
 
 def play_scripted(recipe: Recipe, name: str, role: str, scenarios: "Sequence[Scenario]") -> list[Episode]:

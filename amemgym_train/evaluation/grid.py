@@ -42,7 +42,8 @@ class Entry:
 
     def recipe(self, recipe: Recipe) -> Recipe:
         """``recipe`` with this agent."""
-        return recipe.model_copy(update={"agent": self.agent.config})
+        reflection = self.agent.reflection or recipe.reflection
+        return recipe.model_copy(update={"agent": self.agent.config, "reflection": reflection})
 
 
 def entries(named: Sequence[NamedAgent], seeds: Sequence[int]) -> list[Entry]:
@@ -102,7 +103,7 @@ class Store:
         return Play(
             lambda task: Overheard(made(task), self.life(entry, task.id)),
             [Task(scenario.id, scenario.id, entry.seed) for scenario in scenarios],
-            agents(own, policy, entry.sampling),
+            agents(own, policy, entry.sampling, scenarios),
             entry.seed,
             together=True,
             pieces=lambda task: Life(self.life(entry, task.id)),

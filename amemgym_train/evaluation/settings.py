@@ -36,6 +36,7 @@ def settings(
         },
         "evaluation": recipe.evaluation.model_dump(mode="json"),
         "hashes": hashes,
+        **({"reflection": recipe.reflection.model_dump(mode="json")} if recipe.reflection.prompts.cadence == "period" else {}),
     }
 
 

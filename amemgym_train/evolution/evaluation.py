@@ -5,6 +5,7 @@ their ids. Servers and chat endpoints wait for nobody, and get the episodes of a
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -220,7 +221,15 @@ def _notes(agent: NamedAgent, by_seed: dict[int, list[Episode]], standing: dict[
     if standing["undefined_periods"]:
         left_out = f"the memory score leaves out {standing['undefined_periods']} periods without headroom above a blind pick"
         notes.append(f"{agent.name}: {left_out}")
+    verdicts = Counter(one["verdict"] for episodes in by_seed.values() for one in _rewrites(episodes))
+    if verdicts:
+        told = ", ".join(f"{verdict} {count}" for verdict, count in sorted(verdicts.items()))
+        notes.append(f"{agent.name}: it tried to rewrite its prompts {verdicts.total()} times after a period: {told}")
     return notes
+
+
+def _rewrites(episodes: Sequence[Episode]) -> list[dict[str, Any]]:
+    return [one for episode in episodes if episode.states for one in episode.states[-1].get("rewrites", [])]
 
 
 def save_data(path: Path, scenarios: "Sequence[Scenario]") -> None:

@@ -1,4 +1,4 @@
-"""The evolution loop: rollout, diagnose, retry, train, evaluate, gate.
+"""The evolution loop: reflect, rollout, diagnose, retry, train, evaluate, gate.
 
 Test users are met before the first iteration and after the last.
 """
@@ -23,8 +23,8 @@ from amemgym_train.tracking.tracker import Tracker
 
 
 class Evolution:
-    """One run. ``best`` is the iteration whose adapter stands (0 = what the run started with: the base model, or
-    ``policy.adapter`` on it), ``scores`` the validation score of each.
+    """One run. ``best`` is the iteration whose adapter and prompts stand (0 = what the run started with: the base model, or
+    ``policy.adapter`` on it, and the recipe's prompts), ``scores`` the validation score of each.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -48,49 +48,71 @@ class Evolution:
         return summarise(self.recipe, before, after, self.history, self.best, self.seconds)
 
     def iterate(self, iteration: int) -> None:
-        """One turn of the loop; the new adapter stands only if the gate lets it pass."""
-        start = 0 if self.recipe.evolution.start_from == "base" else self.best
-        recipe = scheduled(self.recipe, iteration)
-        here, book = self.iteration_folder(iteration), self.stages(iteration)
-        came_from = self.inputs(self.best)
+        """One turn of the loop; the new adapter and the new prompts stand, both, only if the gate lets them pass."""
+        reflection = self.reflect(iteration)
+        played, tried, training = self.train(iteration)
+        score = self.validate(iteration)
+        gate = self.recipe.evolution.gate
+        passed = score >= self.scores[self.best] + gate.min_delta
+        verdict = {"score": score, "best_before": self.scores[self.best], "min_delta": gate.min_delta, "passed": passed}
+        book = self.stages(iteration)
+        book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
+        self.scores.append(score)
+        entry = {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
+        self.history.append(entry | ({"retry": tried} if tried else {}) | ({"reflection": reflection} if reflection else {}))
+        if passed:
+            self.best = iteration
+        self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
+        self.log(self.recipe.evolution.curriculum.at(iteration), iteration, "curriculum")
+        for stage, figures in (("reflect", reflection), ("rollout", played), ("retry", tried), ("train", training)):
+            self.log(figures, iteration, stage)
+        self.log_steps(iteration)
+        self.link("latest", iteration)
+        if self.best:
+            self.link("best", self.best)
+
+    def reflect(self, iteration: int) -> dict[str, Any]:
+        """Before anything is played: rows are to be drawn with the prompts that the adapter is then judged with."""
+        if not self.rewrites:
+            return {}
+        from amemgym_train.evolution.reflection import reflect
+
+        best, before = self.best, self.iteration_folder(iteration - 1) if iteration > 1 else None
+        recipe, came_from = scheduled(self.recipe_at(best), iteration), self.inputs(best)
+        kept = {} if before is None else {"candidates": digest(before / "reflection.json")}
+        about = self.inputs(best, 0) | self.recipe.evolution.curriculum.at(iteration)  # all that a trial depends on, but prompts
+        evaluated, guided = self.iteration_folder(best) / "eval_episodes", self.recipe.agent.start == "guided_info_type"
+        return self.stages(iteration).run(
+            "reflect",
+            {**came_from, **kept},
+            lambda out: reflect(
+                recipe, iteration, self.adapter(best), self.version(best), evaluated, before, about, guided, out
+            ),
+        )
+
+    def train(self, iteration: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """The figures of the rollout, of the second tries and of the training; of those that the recipe leaves out, none."""
         played: dict[str, Any] = {}
-        if not self.recipe.training.on_policy:  # an on-policy method plays its episodes while it trains
-            played = book.run(
-                "rollout",
-                came_from,
-                lambda out: stages.roll_out(recipe, iteration, self.adapter(self.best), self.version(self.best), out),
-            )
-            played = played | book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
         tried: dict[str, Any] = {}
+        if self.recipe.training.method == "none":
+            return played, tried, {}
+        recipe, came_from = scheduled(self.recipe_at(iteration), iteration), self.inputs(self.best, iteration)
+        here, book = self.iteration_folder(iteration), self.stages(iteration)
+        best, version = self.adapter(self.best), self.version(self.best)
+        if self.recipe.training.selects:  # an on-policy method plays its episodes while it trains
+            played = book.run("rollout", came_from, lambda out: stages.roll_out(recipe, iteration, best, version, out))
+            played = played | book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
         if self.recipe.reflection.retry.episodes:
-            best, version = self.adapter(self.best), self.version(self.best)
             tried = book.run(
                 "retry", came_from, lambda out: stages.try_again(recipe, iteration, best, version, here / "episodes", out)
             )
+        start = 0 if self.recipe.evolution.start_from == "base" else self.best
         training = book.run(
             "train",
             {**came_from, "start": self.version(start)},
             lambda out: stages.train(recipe, iteration, here, self.adapter(start), out),
         )
-        score = self.validate(iteration)
-        gate = self.recipe.evolution.gate
-        passed = score >= self.scores[self.best] + gate.min_delta
-        verdict = {"score": score, "best_before": self.scores[self.best], "min_delta": gate.min_delta, "passed": passed}
-        book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
-        self.scores.append(score)
-        entry = {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
-        self.history.append(entry | ({"retry": tried} if tried else {}))
-        if passed:
-            self.best = iteration
-        self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
-        self.log(self.recipe.evolution.curriculum.at(iteration), iteration, "curriculum")
-        self.log(played, iteration, "rollout")
-        self.log(tried, iteration, "retry")
-        self.log(training, iteration, "train")
-        self.log_steps(iteration)
-        self.link("latest", iteration)
-        if self.best:
-            self.link("best", self.best)
+        return played, tried, training
 
     def validate(self, iteration: int) -> float:
         """The validation memory score of an iteration's adapter."""
@@ -98,7 +120,7 @@ class Evolution:
             "evaluate",
             self.inputs(iteration),
             lambda out: stages.evaluate(
-                self.recipe, "validation", self.adapter(iteration), self.version(iteration), out, "eval"
+                self.recipe_at(iteration), "validation", self.adapter(iteration), self.version(iteration), out, "eval"
             ),
         )["agent"]
         self.log(result, iteration, "validation")
@@ -111,7 +133,7 @@ class Evolution:
             name,
             {**self.inputs(iteration), "controls": list(controls)},
             lambda out: stages.evaluate(
-                self.recipe, "test", self.adapter(iteration), self.version(iteration), out, name, controls
+                self.recipe_at(iteration), "test", self.adapter(iteration), self.version(iteration), out, name, controls
             ),
         )
         self.log(result["agent"], 0 if name == "before" else self.recipe.evolution.iterations, f"test_{name}")
@@ -126,14 +148,38 @@ class Evolution:
 
     def adapter(self, iteration: int) -> Path | None:
         start = self.recipe.policy.adapter
-        return self.iteration_folder(iteration) / "adapter" if iteration else Path(start) if start else None
+        return self.iteration_folder(iteration) / "adapter" if self.trained(iteration) else Path(start) if start else None
 
     def version(self, iteration: int) -> str:
-        return f"iteration-{iteration:03d}" if iteration else "start" if self.recipe.policy.adapter else "base"
+        return f"iteration-{iteration:03d}" if self.trained(iteration) else "start" if self.recipe.policy.adapter else "base"
 
-    def inputs(self, iteration: int) -> dict[str, Any]:
-        """What a stage that answers with iteration ``iteration``'s adapter depends on."""
-        return {"recipe": self.hash, "policy": self.version(iteration), **self.files}
+    def trained(self, iteration: int) -> bool:
+        """Whether ``iteration`` makes an adapter of its own."""
+        return iteration > 0 and self.recipe.training.method != "none"
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether each iteration has prompts of its own."""
+        return self.recipe.reflection.prompts.cadence == "iteration"
+
+    def prompts(self, iteration: int) -> Path | None:
+        """The folder of an iteration's prompts; None for those of the recipe."""
+        return self.iteration_folder(iteration) / "prompts" if self.rewrites and iteration else None
+
+    def recipe_at(self, iteration: int) -> Recipe:
+        """The recipe with the prompts of an iteration."""
+        folder = self.prompts(iteration)
+        if folder is None:
+            return self.recipe
+        from amemgym_train.evolution.reflection import with_prompts
+
+        return with_prompts(self.recipe, folder)
+
+    def inputs(self, iteration: int, prompts: int | None = None) -> dict[str, Any]:
+        """What a stage depends on that answers with an iteration's adapter, and with its prompts or those of ``prompts``."""
+        folder = self.prompts(iteration if prompts is None else prompts)
+        worded = {} if folder is None else {"prompts": digest(folder)}
+        return {"recipe": self.hash, "policy": self.version(iteration), **worded, **self.files}
 
     def log(self, metrics: dict[str, Any], step: int, stage: str) -> None:
         if self.tracker is not None:

@@ -40,7 +40,7 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
 
     def rollout(policy: Policy, step: int) -> list[Episode]:
         scenarios = users_of(recipe, iteration, step)
-        factory = agents(recipe, policy, sampling)
+        factory = agents(recipe, policy, sampling, scenarios)
         return play(
             environment(recipe, "train", scenarios),
             tasks(recipe, scenarios),

@@ -37,8 +37,9 @@ def plan(recipe: Recipe) -> dict[str, Any]:
     named_files(recipe)  # can be read
     at_its_longest = longest(recipe)
     users = {role: getattr(at_its_longest.scenarios, role).build() for role in ROLES}
-    batch = (_on_policy if recipe.training.on_policy else _selected)(at_its_longest, users["train"])
-    _check_trainer(recipe, batch)
+    batch = _batch(at_its_longest, users["train"])
+    if batch:
+        _check_trainer(recipe, batch)
     return {
         "recipe": recipe.name,
         "processes": {"count": ranks.count(), "device": ranks.device(), "sharing": ranks.sharing()[0]},
@@ -47,6 +48,12 @@ def plan(recipe: Recipe) -> dict[str, Any]:
         "model": _model(recipe),
         "run": _run(recipe),
     }
+
+
+def _batch(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
+    if recipe.training.method == "none":
+        return {}
+    return (_on_policy if recipe.training.on_policy else _selected)(recipe, scenarios)
 
 
 def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
@@ -101,6 +108,8 @@ def _model(recipe: Recipe) -> dict[str, Any]:
     from amemgym_train.policy.references import outline
     from amemgym_train.training.lora import new_adapter, parameters_of
 
+    if recipe.policy.chat is not None:
+        return {"name": recipe.policy.chat.model, "at_hand": False}
     found = outline(recipe.policy.model, recipe.policy.dtype)
     if found is None:
         return {"name": recipe.policy.model, "at_hand": False}
@@ -108,7 +117,9 @@ def _model(recipe: Recipe) -> dict[str, Any]:
     size, (_, stage), processes = model.num_parameters(), ranks.sharing(), ranks.count()
     whole = size * model.dtype.itemsize
     held = whole // processes if stage == 3 else whole
-    if recipe.policy.adapter:
+    if recipe.training.method == "none":
+        trained = 0
+    elif recipe.policy.adapter:
         trained = parameters_of(recipe.policy.adapter)
     else:
         adapter = new_adapter(model, recipe.policy.lora, recipe.seed)
@@ -138,10 +149,11 @@ def told(recipe: Recipe, found: dict[str, Any]) -> str:
     users = ", ".join(f"{count} {role}" for role, count in found["users"].items())
     stages = sum(map(len, found["run"]["finished"].values()))
     begin = f"would go on, {counted(stages, 'stage')} of it finished" if stages else "would start from the beginning"
+    trainer = ", the trainer takes its settings" if found["batch"] else ""
     lines = [
-        f"Dry run: the recipe is valid, its users can be made ({users}), the trainer takes its settings. Nothing was written.",
+        f"Dry run: the recipe is valid, its users can be made ({users}){trainer}. Nothing was written.",
         describe(recipe),
-        f"Batch: {_batch_told(recipe, found)}.",
+        *([f"Batch: {_batch_told(recipe, found)}."] if found["batch"] else []),
         f"Model: {_model_told(recipe, found['model'])}.{_server_told(recipe)}",
         f"Run: {begin} in {found['run']['folder']}.",
     ]
@@ -171,12 +183,16 @@ def _batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
 
 def _model_told(recipe: Recipe, model: dict[str, Any]) -> str:
     name = model["name"]
+    if recipe.policy.chat is not None:
+        return f"{name} at {recipe.policy.chat.base_url}, not asked yet"
     if not model["at_hand"]:
         missing = f"{name} is built on first use" if name in BUILT_IN else f"hub id {name} is not in this machine's cache"
         return f"not looked at: {missing}"
     base = f"{model['class']} of {model['parameters']:,} parameters, {_bytes(model['bytes'])} in {recipe.policy.dtype}"
     if model["bytes"] < model["bytes_playing"]:
         base += f" ({_bytes(model['bytes_playing'])} while episodes are played)"
+    if recipe.training.method == "none":
+        return f"{name}, {base}, on each process"
     trained = f"{model['adapter_parameters']:,} parameters, {_bytes(model['adapter_bytes'])} with gradient and optimiser"
     return f"{name}, {base}; adapter of {trained}, all on each process"
 

@@ -12,6 +12,7 @@ from amemgym_train.evaluation.users import speaker
 from amemgym_train.evolution import ranks
 from amemgym_train.policy.base import Policy
 from amemgym_train.policy.chat import chat_policy
+from amemgym_train.reflection.reflectors import REFLECTOR
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.llm import Usage
@@ -47,16 +48,17 @@ def answering(recipe: Recipe, adapter: str | Path | None, version: str | None = 
 
 def totals(recipe: Recipe) -> dict[str, Any]:
     """What the recipe's chat models have cost so far in this process, as JSON values; nothing for a recipe without one."""
-    names = {"policy.chat": "usage", "scenarios.user": "user_simulator"}
+    names = {"policy.chat": "usage", "scenarios.user": "user_simulator", REFLECTOR: "reflector"}
     return {names[key]: chat.to_dict() for key, chat in _chats(recipe).items()}
 
 
 def check_trains(recipe: Recipe) -> None:
-    """UserError when what answers cannot learn."""
-    if recipe.policy.chat is not None:
+    """UserError when what answers cannot learn what the recipe wants it to."""
+    if recipe.policy.chat is not None and recipe.training.method != "none":
         raise UserError(
             f"policy.chat: {recipe.policy.chat.model} gives no token ids and takes no adapter, so nothing can be trained on its "
-            "replies. Score it with: amemgym-train evaluate, or set policy.chat=null"
+            "replies. Score it with: amemgym-train evaluate, evolve its prompts alone with training.method=none, or set "
+            "policy.chat=null"
         )
 
 
@@ -64,7 +66,12 @@ def _chats(recipe: Recipe) -> "dict[str, Usage | Speaker]":
     """By their keys in the recipe."""
     chat, user = recipe.policy.chat, recipe.scenarios.user
     found: dict[str, Usage | Speaker] = {} if chat is None else {"policy.chat": chat_policy(chat).usage}
-    return found if user is None else found | {"scenarios.user": speaker(user)}
+    if user is not None:
+        found["scenarios.user"] = speaker(user)
+    reflector = recipe.reflection.reflector.chat
+    if reflector is not None and recipe.reflection.prompts.cadence != "none":
+        found[REFLECTOR] = chat_policy(reflector, REFLECTOR).usage
+    return found
 
 
 def local_policy(recipe: Recipe, adapter: str | Path | None, version: str | None = None) -> "LocalPolicy":

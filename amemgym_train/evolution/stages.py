@@ -40,7 +40,7 @@ def play_users(
 ) -> list[Episode]:
     """Play ``group`` episodes of every scenario, each process its share, and save them in ``out``; returns all of them."""
     tasks = ranks.share([Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(group)])
-    users, factory = environment(recipe, role, scenarios), agents(recipe, policy, sampling)
+    users, factory = environment(recipe, role, scenarios), agents(recipe, policy, sampling, scenarios)
     episodes = play(users, tasks, factory, seed, recipe.rollout.concurrency, f"{role} users", recipe.policy.remote)
     out.mkdir(parents=True, exist_ok=True)
     save_episodes(out / f"part-{ranks.rank():03d}.parquet", episodes)

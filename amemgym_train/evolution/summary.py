@@ -61,7 +61,11 @@ def show(summary: dict[str, Any], folder: Path) -> None:
     if test["controls"]:
         console.print(controls)
     best = summary["best_iteration"]
-    where = folder / "iterations" / f"{best:03d}" / "adapter" if best else "none: no iteration passed the gate"
-    console.print(f"best adapter: {where}\nsummary: {folder / 'summary.json'}", soft_wrap=True, highlight=False)
+    here = folder / "iterations" / f"{best:03d}"
+    for kind in ("adapter", "prompts"):
+        if any((one / kind).is_dir() for one in (folder / "iterations").iterdir()):
+            found = here / kind if best else "none: no iteration passed the gate"
+            console.print(f"best {kind}: {found}", soft_wrap=True, highlight=False)
+    console.print(f"summary: {folder / 'summary.json'}", soft_wrap=True, highlight=False)
     times = ", ".join(f"{stage} {value:.0f} s" for stage, value in summary["wall_seconds"].items())
     console.print(f"time: {times}", soft_wrap=True, highlight=False)

@@ -19,14 +19,15 @@ class ChatPolicy:
     """Answers with the model that ``config`` names; ``version`` is its name, ``usage`` counts what it has cost so far.
 
     A cached reply is that to the same address, model, messages and sampling; above temperature 0 also to the same seed, episode
-    and slot, so that different draws stay different. One event loop may use the policy after the other.
+    and slot, so that different draws stay different. One event loop may use the policy after the other. ``key``: where the recipe
+    names the endpoint, for messages.
     """
 
-    def __init__(self, config: ChatConfig, backoff_s: float = 0.5) -> None:
-        self.config = config
+    def __init__(self, config: ChatConfig, backoff_s: float = 0.5, key: str = KEY) -> None:
+        self.config, self.key = config, key
         self.version = config.model
         self.usage = Usage(config.endpoint(backoff_s))
-        self.journal = opened(config, KEY)
+        self.journal = opened(config, key)
 
     def enter(self, episode: str) -> None:
         """Nothing: an endpoint waits for nobody."""
@@ -48,16 +49,16 @@ class ChatPolicy:
             reply = await self.usage.reply(request.messages, sampling, self.journal, key)
         except EndpointError as error:
             call = f"episode {request.episode}, {request.slot}"
-            raise failure(KEY, call, error, asked.max_new_tokens) from error
+            raise failure(self.key, call, error, asked.max_new_tokens) from error
         except ScenarioError as error:  # the cache cannot be written
-            raise UserError(f"{KEY}.cache: {error}") from error
+            raise UserError(f"{self.key}.cache: {error}") from error
         return Completion([], [], [], reply.text, "length" if reply.finish_reason == "length" else "stop")
 
 
 @cache
-def chat_policy(config: ChatConfig) -> ChatPolicy:
+def chat_policy(config: ChatConfig, key: str = KEY) -> ChatPolicy:
     """The one policy of this process for ``config``, whose usage adds up over everything that is asked."""
-    return ChatPolicy(config)
+    return ChatPolicy(config, key=key)
 
 
 def opened(config: ChatConfig, key: str) -> Journal | None:

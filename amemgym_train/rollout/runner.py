@@ -178,8 +178,10 @@ def _playing(environment_factory: EnvironmentFactory, task: Task, manner: Manner
             options = {"period": period, "right": [answer.correct for answer in episode.answers]}
         since = lengths(episode)
 
-        def over(period: int) -> None:
+        async def over(period: int) -> None:
             nonlocal since
+            if agent.after_period is not None:
+                await agent.after_period(agent, episode, period)
             episode.states.append(agent.save())
             if kept:
                 kept.keep(episode, since, period)
@@ -210,9 +212,13 @@ def _asking(inquiry: Inquiry, manner: Manner) -> Script:
             agent.load(states[asked[0][1]["period"]])
             return await _replies(agent, asked)
 
-        await _drive(AMemGymEnv([scenario], probes=False), manner, act, lambda period: None, episode, shown, {})
+        await _drive(AMemGymEnv([scenario], probes=False), manner, act, _nothing, episode, shown, {})
 
     return script
+
+
+async def _nothing(period: int) -> None:
+    """What there is to do after a period of questions that are asked again."""
 
 
 async def _replies(agent: Agent, asked: list[Asked]) -> Replies:
@@ -225,7 +231,7 @@ async def _drive(
     environment: "TextEnv",
     manner: Manner,
     act: Act,
-    over: Callable[[int], None],
+    over: Callable[[int], Awaitable[None]],
     episode: Episode,
     shown: Progress,
     options: dict[str, Any],
@@ -248,7 +254,7 @@ async def _drive(
             if ended:
                 episode.score, episode.success = info.get("score"), info.get("success")
             if last.get("period_end"):
-                over(last["period"])
+                await over(last["period"])
     finally:
         environment.close()
 

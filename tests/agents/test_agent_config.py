@@ -17,6 +17,7 @@ OTHER = {
     "retrieval": "hybrid",
     "max_entries": 4,
     "max_entry_chars": 9,
+    "start": "minimal",
 }
 
 

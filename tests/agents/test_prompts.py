@@ -1,9 +1,12 @@
 import json
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amemgym_train.agents.parsing import parse_object
-from amemgym_train.agents.templates import FIELDS, FOLDER, SETS, Prompt, load_prompts
+from amemgym_train.agents.templates import FIELDS, FOLDER, SETS, STARTS, TYPES, Prompt, load_prompts, parse_prompt, write_prompts
 from amemgym_train.errors import UserError
 
 
@@ -31,6 +34,10 @@ def test_no_example_gives_away_a_value_of_the_generator():
 
     texts = {str(file): file.read_text() for folder in SETS.values() for file in folder.glob("*.txt")}
     assert len(texts) == len(SETS) * len(FIELDS) - 2  # short lacks AWE's calls
+    starts = {str(file): file.read_text() for file in (FOLDER / "start").rglob("*.txt")}
+    wanted = {(start, f"{name}.txt") for start in STARTS.values() for name in ("write", "facts")}
+    assert {Path(file).parts[-2:] for file in starts} == wanted
+    texts |= starts
     assert wording().variables
     for variable in wording().variables:
         for word in (variable.name, *variable.values):
@@ -122,3 +129,40 @@ def test_fields_of_the_default_files_are_all_of_them():
         filled = load_prompts()[operation].messages(**values)[1]["content"]
         assert all(json.dumps(name) in filled for name in [*plain, *optional])
         assert "{" not in filled
+
+
+PIECES = ["{", "}", "{{", "{notes}", "{x}", '"', "'", "\\", "---", "\n", "\n---\n", "\r\n", " ", "\x0b", "a", "猫", "%s"]
+TRICKY = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)
+
+
+@given(instruction=TRICKY | st.text(), examples=st.lists(TRICKY, max_size=4), rest=TRICKY | st.text())
+def test_what_is_parsed_is_written_and_parsed_again_without_loss(tmp_path_factory, instruction, examples, rest):
+    text = "\n---\n".join([instruction, *examples, "{conversation}" + rest])
+    try:
+        prompt = parse_prompt("write", text, "here")
+    except UserError:
+        return  # an odd number of parts, or the field above the last line
+    assert parse_prompt("write", prompt.text, "here") == prompt
+    if "\ud800" <= max(prompt.text) <= "\udfff":
+        return  # half a character, which no file holds
+    folder = tmp_path_factory.mktemp("prompts")
+    write_prompts(folder, {"write": prompt})
+    assert load_prompts(str(folder))["write"] == prompt
+
+
+@pytest.mark.parametrize("folder", SETS)
+def test_every_set_is_the_same_after_it_was_written(tmp_path, folder):
+    prompts = load_prompts(folder)
+    write_prompts(tmp_path, prompts)
+    assert {name: load_prompts(str(tmp_path))[name] for name in prompts} == prompts
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("folder", SETS)
+def test_a_start_changes_the_instructions_of_the_memory_update_alone(folder, start):
+    before, after = load_prompts(folder), load_prompts(folder, start)
+    assert {name for name in before if before[name] != after[name]} == {"write", "facts"} & set(before)
+    for name in before:
+        assert (before[name].examples, before[name].body) == (after[name].examples, after[name].body)
+    assert (TYPES in after["write"].instruction.splitlines()) == (STARTS[start] == "info_type")
+    assert load_prompts(folder, "default") == before

@@ -58,7 +58,8 @@ def test_a_step_of_ppo_makes_several_updates():
 
 
 def test_methods_and_where_their_keys_are():
-    sections = {"rft": None, "dpo": None, "ppo": "ppo", **dict.fromkeys(("grpo", "dr_grpo", "rloo", "reinforce_pp"), "grpo")}
+    grouped = dict.fromkeys(("grpo", "dr_grpo", "rloo", "reinforce_pp"), "grpo")
+    sections = {**dict.fromkeys(("rft", "dpo", "none")), "ppo": "ppo", **grouped}
     assert set(sections) == set(get_args(TrainingConfig.model_fields["method"].annotation))
     for method, section in sections.items():
         config = TrainingConfig(method=method)

@@ -1,9 +1,13 @@
-"""What the tests of a kept evaluation share: a chat server with a model of its own, a recipe for it, and a whole evaluation."""
+"""What the tests of a kept evaluation share: a chat server with a model of its own, a recipe for it, and a whole evaluation; and
+what those of a run share that is killed."""
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
+import time
 
 import pytest
 import yaml
@@ -100,3 +104,40 @@ def whole(evaluate, shared, recipe, server, tmp_path):
         assert evaluate(recipe(), "--out", shared / "whole", *AGENTS) == 0
         (shared / "calls").write_text(str(len(server.requests)))
     return shutil.copytree(shared / "whole", tmp_path / "whole")
+
+
+# Loaded by Python itself before anything else: halts the process at its first access of a kind to a stage's scratch folder.
+HALT = """
+import os, signal, sys
+
+def watch(event, arguments):
+    if event in EVENTS and PLACE in str(arguments[0]):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+PLACE, EVENTS = os.environ["HALT_PLACE"], os.environ["HALT_EVENTS"].split()
+sys.addaudithook(watch)
+"""
+
+
+@pytest.fixture
+def halting(tmp_path, amemgym_train):
+    """Starts the command line and returns it halted at ``place``."""
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(HALT)
+    path = os.pathsep.join([str(tmp_path / "hook"), amemgym_train.env["PYTHONPATH"]])
+
+    def start(recipe, place, events):
+        env = amemgym_train.env | {"PYTHONPATH": path, "HALT_PLACE": place, "HALT_EVENTS": events}
+        with (tmp_path / "stderr").open("w") as stderr:
+            process = subprocess.Popen(amemgym_train.command("evolve", recipe), env=env, stdout=subprocess.DEVNULL, stderr=stderr)
+        deadline = time.monotonic() + 120
+        while True:
+            _, status = os.waitpid(process.pid, os.WNOHANG | os.WUNTRACED)
+            if os.WIFSTOPPED(status):
+                return process
+            if status or process.poll() is not None or time.monotonic() > deadline:
+                process.kill()
+                pytest.fail(f"never halted at {place}: {(tmp_path / 'stderr').read_text()}")
+            time.sleep(0.01)
+
+    return start

@@ -1,26 +1,11 @@
 """The real command line, killed in each of its stages and started again."""
 
-import os
 import signal
-import subprocess
-import time
 
-import pytest
 import yaml
 
 from amemgym_train.evolution.stages import load_folder
 
-# Loaded by Python itself before anything else: halts the process at its first access of a kind to a stage's scratch folder.
-HALT = """
-import os, signal, sys
-
-def watch(event, arguments):
-    if event in EVENTS and PLACE in str(arguments[0]):
-        os.kill(os.getpid(), signal.SIGSTOP)
-
-PLACE, EVENTS = os.environ["HALT_PLACE"], os.environ["HALT_EVENTS"].split()
-sys.addaudithook(watch)
-"""
 BEGINS, PUBLISHES = "open os.mkdir", "os.rename"
 PLACES = [
     ("test/.before.partial/", BEGINS),
@@ -33,30 +18,6 @@ PLACES = [
     ("iterations/002/.train.partial/", PUBLISHES),
     ("test/.after.partial/", BEGINS),
 ]
-
-
-@pytest.fixture
-def halting(tmp_path, amemgym_train):
-    """Starts the command line and returns it halted at ``place``."""
-    (tmp_path / "hook").mkdir()
-    (tmp_path / "hook" / "sitecustomize.py").write_text(HALT)
-    path = os.pathsep.join([str(tmp_path / "hook"), amemgym_train.env["PYTHONPATH"]])
-
-    def start(recipe, place, events):
-        env = amemgym_train.env | {"PYTHONPATH": path, "HALT_PLACE": place, "HALT_EVENTS": events}
-        with (tmp_path / "stderr").open("w") as stderr:
-            process = subprocess.Popen(amemgym_train.command("evolve", recipe), env=env, stdout=subprocess.DEVNULL, stderr=stderr)
-        deadline = time.monotonic() + 120
-        while True:
-            _, status = os.waitpid(process.pid, os.WNOHANG | os.WUNTRACED)
-            if os.WIFSTOPPED(status):
-                return process
-            if status or process.poll() is not None or time.monotonic() > deadline:
-                process.kill()
-                pytest.fail(f"never halted at {place}: {(tmp_path / 'stderr').read_text()}")
-            time.sleep(0.01)
-
-    return start
 
 
 def test_a_run_killed_in_its_second_tries_plays_them_again_to_the_token(tmp_path, write_recipe, halting, amemgym_train, outcome):
