@@ -17,8 +17,9 @@ from amemgym_train.config.reflection import FeedbackKind
 from amemgym_train.reflection.cases import Case
 
 JUDGING = ("with_answer", "with_exposed_states", "diagnostic")  # kinds that know what was right
-WORST = {"write": 0, "read": 1, "utilisation": 2, "wrong": 3, "asked": 4}
+WORST = {"unreadable": 0, "write": 1, "read": 2, "utilisation": 3, "wrong": 4, "asked": 5}
 TOLD = {
+    "unreadable": "no choice could be read in the answer",
     "write": "the memory never held it",
     "read": "it was known once, then lost",
     "utilisation": "it was known, and the answer was wrong",
@@ -110,6 +111,8 @@ def _rank(shown: Shown) -> tuple[int, str]:
 
 
 def _outcome(case: Case, kind: FeedbackKind) -> str:
+    if case.response is None and kind != "question_only":
+        return "unreadable"  # whatever was known: the first thing to mend
     if kind not in JUDGING:
         return "asked"
     if kind == "diagnostic" and case.cell is not None:
@@ -124,7 +127,7 @@ def _topics(case: Case, kind: FeedbackKind) -> tuple[str, ...]:
 
 def _held(case: Case, kind: FeedbackKind) -> str:
     """What the memory had of the values that the kind may know; for ``diagnostic`` of those that failed."""
-    if kind not in ("with_exposed_states", "diagnostic"):
+    if kind not in ("with_exposed_states", "diagnostic") or case.response is None:
         return ""
     values = [case.states[state] for state in _topics(case, kind)]
     memory = " ".join(case.memory).casefold()
@@ -135,22 +138,23 @@ def _held(case: Case, kind: FeedbackKind) -> str:
 
 def _counts(cases: Sequence[Case], kind: FeedbackKind) -> dict[str, int]:
     if kind == "with_exposed_states":
-        wrong = Counter(case.held for case in cases if not case.right)
-        return {"asked": len(cases), "wrong": wrong.total(), "wrong_though_held": wrong[True]}
+        wrong = Counter(case.held for case in cases if _outcome(case, kind) == "wrong")
+        unread = sum(case.response is None for case in cases)
+        return {"asked": len(cases), "unreadable": unread, "wrong": wrong.total(), "wrong_though_held": wrong[True]}
     found = Counter(_outcome(case, kind) for case in cases)
     return {"asked": len(cases)} | {outcome: found[outcome] for outcome in WORST if found[outcome] and outcome != "asked"}
 
 
 def _head(counts: dict[str, int], kind: FeedbackKind) -> str:
-    if kind not in JUDGING:
-        return f"{counts['asked']} questions were asked. Those asked most often:"
+    if kind not in JUDGING and "unreadable" not in counts:
+        return f"{counts['asked']} questions were asked, among them:"
     failures = [f"{counts[outcome]} {outcome} ({TOLD[outcome]})" for outcome in WORST if outcome in counts and outcome != "asked"]
     return f"{counts['asked']} questions were asked. What failed: {'; '.join(failures) or 'nothing'}."
 
 
 def _title(shown: Shown, kind: FeedbackKind) -> str:
     users = "1 user" if shown.users == 1 else f"{shown.users} users"
-    failure = "" if shown.outcome in ("wrong", "asked") else f"{shown.outcome} failure, "
+    failure = f"{shown.outcome} failure, " if shown.outcome in ("write", "read", "utilisation") else ""
     held = f"; the memory had it {HOLDING[shown.held]}" if shown.held else ""
     named = f", about {', '.join(shown.topics)}" if shown.topics else ""
     return f"{failure}{TOLD[shown.outcome]}{held} ({shown.times} times with {users}{named}). For instance:"

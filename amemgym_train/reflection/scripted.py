@@ -55,21 +55,47 @@ def answered(notes: str, query: str, choices: Sequence[str], right: int) -> Rule
 
     def rule(name: str, prompt: Prompt) -> Prompt:
         quotes = any('"answer": "' in text for text in (prompt.instruction, *prompt.examples[1::2]))
-        numbered = "\n".join([query, "", *(f"{number}. {choice}" for number, choice in enumerate(choices, 1))])
         reply = {"answer": choices[right] if quotes else right + 1}
-        return _with_example(prompt, reply, conversation="", notes=notes, question=numbered)
+        return _with_example(prompt, reply, conversation="", notes=notes, question=_numbered(query, choices))
 
     return rule
 
 
+def by_number(name: str, prompt: Prompt) -> Prompt:
+    """Lets an answer be the number of its choice, which cannot be miscopied, with examples of that in place of all others."""
+    if prompt.instruction.startswith(NUMBER):
+        return prompt
+    prompt = replace(prompt, instruction=NUMBER, examples=())
+    for notes, query, choices, right in ANSWERED:
+        prompt = answered(notes, query, choices, right)(name, prompt)
+    return prompt
+
+
+def _numbered(query: str, choices: Sequence[str]) -> str:
+    return "\n".join([query, "", *(f"{number}. {choice}" for number, choice in enumerate(choices, 1))])
+
+
+NUMBER = 'Give the number of the choice that fits the notes about the user. Reply only with JSON, as in {"answer": 3}.'
+ANSWERED = (
+    (
+        "umbrella: striped\nlocker code: blue owl\nseat row: row nine",
+        "What fits my locker code?",
+        ["type red fox", "type blue owl", "type grey hen"],
+        1,
+    ),
+    (
+        "locker code: red fox\nseat row: row nine",
+        "How do I find my place, given my seat row and my locker code?",
+        ["sit in row two and type red fox", "sit in row nine and type blue owl", "sit in row nine and type red fox"],
+        2,
+    ),
+)
 RULES: dict[str, list[Rule]] = {  # by target; that of types is below
     "write": [
         noted("Hello. For my locker code I now use blue owl, nothing else.", "locker code", "blue owl"),
-        sentence("Copy the value word for word, and name the topic as the user does."),
-        noted("Hi. You will not believe it: my umbrella is striped these days.", "umbrella", "striped"),
+        noted("Hi, nice to meet you. I keep my spare keys in a tin box, my hiding place.", "hiding place", "tin box"),
+        sentence("Copy the whole value word for word, and name the topic as the user does."),
         sentence("Every message tells something: never leave the notes empty."),
-        noted("Good morning. I sit in row nine as my seat row, as always.", "seat row", "row nine"),
-        sentence("Leave out words like usual, new or favourite."),
     ],
     "read": [
         sentence("Take the value from the newest note of that key."),
@@ -77,19 +103,9 @@ RULES: dict[str, list[Rule]] = {  # by target; that of types is below
         sentence("Copy the value word for word."),
     ],
     "answer": [
-        answered(
-            "umbrella: striped\nlocker code: blue owl\nseat row: row nine",
-            "What fits my locker code?",
-            ["type red fox", "type blue owl", "type grey hen"],
-            1,
-        ),
+        by_number,
+        answered(*ANSWERED[0]),
         sentence("The right choice names a value from the notes."),
-        answered(
-            "locker code: red fox\nseat row: row nine",
-            "How do I find my place, given my seat row and my locker code?",
-            ["sit in row two and type red fox", "sit in row nine and type blue owl", "sit in row nine and type red fox"],
-            2,
-        ),
         sentence("Where two notes tell of one topic, the later one holds."),
     ],
 }

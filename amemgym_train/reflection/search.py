@@ -125,12 +125,14 @@ def search(
 
 
 def target_of(feedback: Feedback, targets: Sequence[Target], seed: str) -> Target:
-    """What to rewrite: drawn with as many chances as there were failures that it could mend, evenly where nothing says so."""
+    """What to rewrite: drawn with as many chances as there were failures that it could mend, as far as the feedback may know."""
     counts = feedback.counts
     lost, known = counts.get("write", 0) + counts.get("read", 0), counts.get("utilisation", 0)
     if feedback.kind == "with_exposed_states":
         lost, known = counts["wrong"] - counts["wrong_though_held"], counts["wrong_though_held"]
-    chances = {"write": lost, "types": lost, "read": counts.get("read", 0), "answer": known}
+    elif feedback.kind != "diagnostic":  # what is wrong may be so for either reason
+        lost = known = counts["asked"] - counts.get("unreadable", 0)
+    chances = {"write": lost, "types": lost, "read": counts.get("read", 0), "answer": known + counts.get("unreadable", 0)}
     weights = [chances[target] for target in targets]
     return Random(seed).choices(targets, weights if any(weights) else None)[0]
 

@@ -1,5 +1,6 @@
 """What each kind of feedback tells of the same episodes, and what it must not."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -101,3 +102,12 @@ def test_what_the_memory_had_of_it_is_told_apart(first, forgetful, users):
     lost = summarise(cases_in(first(forgetful("write", "answer")), users), "with_exposed_states", ROOM)
     assert lost.counts["wrong_though_held"] == 0 < lost.counts["wrong"]
     assert {one.held for one in lost.shown} == {"nothing"}
+
+
+def test_an_answer_that_nobody_could_read_is_told_as_such_by_every_kind_that_sees_it(cases):
+    unread = [replace(case, response=None) for case in cases]
+    for kind in KINDS:
+        found = summarise(unread, kind, ROOM)
+        outcomes = {one.outcome for one in found.shown}
+        assert outcomes == ({"asked"} if kind == "question_only" else {"unreadable"})
+        assert ("nothing readable" in found.text) == (kind != "question_only")

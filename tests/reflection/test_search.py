@@ -131,6 +131,9 @@ def test_validation_never_falls_whatever_is_proposed(said):
         ("diagnostic", {"asked": 9, "utilisation": 5}, "answer"),
         ("with_exposed_states", {"asked": 9, "wrong": 5, "wrong_though_held": 5}, "answer"),
         ("with_exposed_states", {"asked": 9, "wrong": 5, "wrong_though_held": 0}, "write"),
+        ("with_exposed_states", {"asked": 9, "unreadable": 5, "wrong": 0, "wrong_though_held": 0}, "answer"),
+        ("diagnostic", {"asked": 9, "unreadable": 5}, "answer"),
+        ("vanilla", {"asked": 9, "unreadable": 9}, "answer"),
     ],
 )
 def test_what_failed_is_mended_where_the_feedback_says_what_it_was(kind, counts, target):
