@@ -10,6 +10,7 @@ from amemgym_train.errors import UserError
 
 CADENCES = {"period": "period", "no_evolution": "none"}
 KINDS: tuple[str, ...] = get_args(FeedbackKind)[:4]  # each tells more than the one before
+NAMED = {"vanilla_question_only": "question_only"} | {kind: kind for kind in KINDS}  # there, and here
 STARTS: tuple[str, ...] = get_args(AgentConfig.model_fields["start"].annotation)
 WRITING = ("memory_update_prompt", "fact_extraction_prompt")  # names of targets there that are our write
 OTHER = "update_memory_prompt"  # mem0's second call, which is not rewritten here
@@ -23,14 +24,14 @@ def evolution(section: dict[str, Any], recipe: Recipe, path: Path) -> tuple[str,
     """
     cadence = _one_of(section, "cadence", tuple(CADENCES), "no_evolution", path)
     start = _one_of(section, "init_prompt_type", STARTS, "default", path)
-    told = max((KINDS.index(kind) for kind in _some_of(section, "feedback_types", KINDS, path)), default=0)
+    told = max((KINDS.index(NAMED[kind]) for kind in _some_of(section, "feedback_types", tuple(NAMED), path)), default=0)
     wanted = _some_of(section, "targets", (*WRITING, OTHER), path) or ["memory_update_prompt"]
     notes = [f"evolution_config.targets {OTHER} is not followed: that prompt stays as it is"] if OTHER in wanted else []
     notes += [f"evolution_config.{key} is not known here and not followed" for key in sorted(set(section) - set(KEYS))]
     if not set(wanted) & set(WRITING):
         raise UserError(f"{path}: evolution_config.targets is {wanted}; expected {' or '.join(WRITING)} among them")
     target: Target = "types" if start.endswith("info_type") else "write"
-    prompts = PromptsConfig(cadence=CADENCES[cadence], targets=[target])
+    prompts = PromptsConfig(cadence=CADENCES[cadence], targets=(target,))
     return start, ReflectionConfig(feedback=KINDS[told], prompts=prompts, reflector=recipe.reflection.reflector), notes
 
 

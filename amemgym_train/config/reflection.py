@@ -45,7 +45,7 @@ class PromptsConfig(Section):
     """
 
     cadence: Literal["none", "iteration", "period"] = "none"
-    targets: Annotated[list[Target], Field(min_length=1)] = ["write"]
+    targets: Annotated[tuple[Target, ...], Field(min_length=1)] = ("write",)
     proposals: int = Field(4, ge=1)
     users: int = Field(8, ge=1)
     keep: int = Field(4, ge=1)

@@ -143,6 +143,31 @@ def test_a_reflector_that_cannot_be_reached_ends_the_run_and_what_was_tried_is_k
     assert list((write.run / "trials").iterdir()) and not (write.run / "iterations/001/prompts").exists()
 
 
+def test_a_public_evolving_agent_is_evaluated_as_it_is_described(write, tmp_path, report_of):
+    def evolving(messages):
+        if messages[0]["content"].startswith("You improve"):
+            return {"new_types": f"- everything, {KEY}"} if "\n- who the user is" in messages[-1]["content"] else "nothing more"
+        return model(messages)
+
+    write.server.model = evolving
+    files = {}
+    for cadence in ("period", "no_evolution"):
+        evolution = {"cadence": cadence, "feedback_types": ["question_only", "with_answer"], "init_prompt_type": "info_type"}
+        files[cadence] = tmp_path / f"{cadence}.json"
+        described = {"type": "awi-evolve", "name": cadence, "agent_config": {"update_bsz": 2, "local_length": 0}}
+        files[cadence].write_text(json.dumps(described | {"evolution_config": evolution}))
+    out, recipe = tmp_path / "kept", write(prompts={}, reflector={})
+    path = tmp_path / "played.yaml"
+    path.write_text(recipe.read_text().replace("method: none", "method: rft"))
+    users = "scenarios.test.num_periods=2"
+    assert cli.main(["evaluate", str(path), users, "--out", str(out), "--agents", *map(str, files.values())]) == 0
+    report = report_of(out)
+    notes = " ".join(report["notes"])
+    assert "period: it tried to rewrite its prompts 8 times after a period: refused_unreadable 4, rewritten 4" in notes
+    failures = {name: standing["figures"]["write"]["mean"] for name, standing in report["agents"].items()}
+    assert failures["period"] < failures["no_evolution"]
+
+
 @pytest.mark.parametrize(
     "overrides, problem",
     [
