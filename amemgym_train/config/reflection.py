@@ -57,9 +57,13 @@ class PromptsConfig(Section):
 class RetryConfig(Section):
     """Second tries: ``episodes`` of each group, those with the most failures, are played again with a reflection in the prompts
     of the calls that failed. Where that helped, the reply is learned without the reflection (ERL, arXiv 2602.13949).
+
+    ``written``: by ``rules``, which tell what ``reflection.feedback`` may tell, or by the ``reflector``, who is told that and the
+    call with its reply, and writes what to do otherwise.
     """
 
     episodes: int = Field(0, ge=0)
+    written: Literal["rules", "reflector"] = "rules"
 
 
 class ReflectionConfig(Section):
@@ -72,16 +76,22 @@ class ReflectionConfig(Section):
     reflector: ReflectorConfig = ReflectorConfig()
     retry: RetryConfig = RetryConfig()
 
+    @property
+    def asks(self) -> bool:
+        """Whether a reflector is asked for anything."""
+        return self.prompts.cadence != "none" or (self.retry.episodes > 0 and self.retry.written == "reflector")
+
 
 def problems(recipe: Recipe) -> Iterator[Problem]:
     """Reflections that could not be made, or that nobody would learn from."""
     yield from _retries(recipe)
+    if recipe.reflection.asks:
+        yield from _reflector(recipe)
     if recipe.reflection.prompts.cadence == "none":
         if recipe.training.method == "none":
             yield "training.method", "none trains nothing, and reflection.prompts.cadence none evolves no prompts; change one"
         return
     yield from _prompts(recipe)
-    yield from _reflector(recipe)
 
 
 def _retries(recipe: Recipe) -> Iterator[Problem]:
@@ -97,6 +107,8 @@ def _retries(recipe: Recipe) -> Iterator[Problem]:
         yield key, "a second try meets the same user only where users are scripted; remove scenarios.user, or set 0"
     if recipe.agent.name == "mem0":
         yield key, "a reflection names calls of our own agents, and mem0 words its own; set 0, or take awe"
+    if recipe.reflection.retry.written == "reflector" and recipe.reflection.reflector.kind == "scripted":
+        yield "reflection.retry.written", "the scripted reflector rewrites prompts only; set reflection.reflector.kind, or rules"
     if recipe.reflection.prompts.cadence == "period":
         yield key, "a second try needs the prompts of the first, and they change with reflection.prompts.cadence period; set 0"
 

@@ -69,7 +69,7 @@ def _chats(recipe: Recipe) -> "dict[str, Usage | Speaker]":
     if user is not None:
         found["scenarios.user"] = speaker(user)
     reflector = recipe.reflection.reflector.chat
-    if reflector is not None and recipe.reflection.prompts.cadence != "none":
+    if reflector is not None and recipe.reflection.asks:
         found[REFLECTOR] = chat_policy(reflector, REFLECTOR).usage
     return found
 

@@ -17,7 +17,8 @@ from amemgym_train.evolution import ranks
 from amemgym_train.evolution.policies import answering, totals
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
-from amemgym_train.reflection.retry import counts, second_tries, worth_trying
+from amemgym_train.reflection.reflectors import Failure, reflector_of
+from amemgym_train.reflection.retry import Adviser, counts, second_tries, worth_trying
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode, Row
 from amemgym_train.rollout.runner import check_unscorable, play
@@ -93,6 +94,7 @@ def try_again(recipe: Recipe, iteration: int, adapter: Path | None, version: str
             group_size=recipe.rollout.group_size,
             concurrency=recipe.rollout.concurrency,
             together=recipe.policy.remote,
+            adviser=adviser_of(recipe, policy, stage_seed(recipe, iteration)),
         )
     (out / "retries").mkdir(parents=True, exist_ok=True)
     save_episodes(out / "retries" / f"part-{ranks.rank():03d}.parquet", episodes)
@@ -100,6 +102,18 @@ def try_again(recipe: Recipe, iteration: int, adapter: Path | None, version: str
     whole = load_folder(out / "retries")
     check_unscorable(whole, recipe.rollout.max_unscorable)
     return counts(firsts, whole)
+
+
+def adviser_of(recipe: Recipe, policy: Policy, seed: int) -> Adviser | None:
+    """Who writes the reflections of second tries; None: rules."""
+    if recipe.reflection.retry.written == "rules":
+        return None
+    config, dtype = recipe.reflection.reflector, recipe.policy.dtype
+
+    async def advise(episode: str, failure: Failure) -> str:
+        return await reflector_of(config, policy, dtype, seed, episode).advise(failure)
+
+    return advise
 
 
 def diagnoses_of(episodes: Sequence[Episode]) -> dict[str, Diagnosis]:

@@ -33,6 +33,10 @@ WHOLE = (
     "two parts each), and last the message, whose fields {fields} must all stay. Reply only with JSON: "
     '{{"new_prompt": "the whole new text", "changes": ["what you changed, and why"]}}'
 )
+ADVISER = (
+    "A call of an agent failed, and it will try again. Tell it in one or two short sentences what to do otherwise this time, "
+    "with the words that it must not miss."
+)
 LISTED = 'Reply only with JSON: {"new_types": "the new list, a line for each type", "changes": ["what you changed, and why"]}'
 GUIDED = " Give each type an invented example, such as: - lucky things (a lucky number)."
 
@@ -48,6 +52,16 @@ class Ask:
     feedback: Feedback
     draw: int
     guided: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call that failed: the message at its end, its ``reply``, and what may be told of what was wrong with it."""
+
+    slot: str
+    message: str
+    reply: str
+    wrong: str
 
 
 class Reflector(Protocol):
@@ -68,7 +82,16 @@ class ModelReflector:
 
     async def reply(self, ask: Ask) -> str:
         """UserError: the question is too long for the model."""
-        request = Request(messages(ask), "reflect", f"reflect/{ask.target}/{ask.draw}", self.sampling, self.episode, self.seed)
+        return await self._answer(messages(ask), f"reflect/{ask.target}/{ask.draw}")
+
+    async def advise(self, failure: Failure) -> str:
+        """In a sentence or two, what to do otherwise; the same errors as of ``reply``."""
+        parts = (f"The call:\n{failure.message}", f"Its reply:\n{failure.reply}", f"What is known of it:\n{failure.wrong}")
+        asked = [{"role": "system", "content": ADVISER}, {"role": "user", "content": "\n\n".join(parts)}]
+        return " ".join((await self._answer(asked, f"reflect/{failure.slot}")).split())
+
+    async def _answer(self, asked: Messages, slot: str) -> str:
+        request = Request(asked, "reflect", slot, self.sampling, self.episode, self.seed)
         if self.apart:
             self.policy.enter(self.episode)
         try:

@@ -8,7 +8,7 @@ had lost, a right reply would teach to make things up.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from amemgym_train.diagnosis.operations import Diagnosis, diagnose
 from amemgym_train.policy.base import Completion, Policy, Request
 from amemgym_train.policy.encoding import encode
 from amemgym_train.reflection.hints import hints, hold_all, memory_after, memory_at
+from amemgym_train.reflection.reflectors import Failure
 from amemgym_train.rollout.pool import AgentFactory, Task, episode_of
 from amemgym_train.rollout.records import Episode, Turn
 from amemgym_train.rollout.runner import EnvironmentFactory, play
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from amemgym_envs.amemgym.scenario import Scenario
+
+
+Adviser = Callable[[str, Failure], Awaitable[str]]  # called with the live episode and what failed
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,14 @@ def second_tries(
     concurrency: int = 64,
     together: bool = False,
     label: str | None = "second tries",
+    adviser: Adviser | None = None,
 ) -> list[Episode]:
-    """Play each of ``firsts`` once more, with what the first try was played with; its task's seed is ``group_size`` higher."""
+    """Play each of ``firsts`` once more, with what the first try was played with; its task's seed is ``group_size`` higher.
+
+    ``adviser``: who turns a hint into the reflection that is shown; None: the hint is it.
+    """
     tasks = [Task(one.episode.task, one.episode.group, one.episode.seed + group_size) for one in firsts]
-    reminded = Reminded(policy, tokenizer, {episode_of(task).id: one for task, one in zip(tasks, firsts, strict=True)})
+    reminded = Reminded(policy, tokenizer, {episode_of(task).id: one for task, one in zip(tasks, firsts, strict=True)}, adviser)
     episodes = play(environment, tasks, agents(reminded), seed, concurrency, label, together)
     for episode in episodes:
         for turn in episode.turns:
@@ -87,8 +95,14 @@ class Reminded:
     ``how`` says of each (episode, slot) that was asked how the reply came about: replayed, reflected or again.
     """
 
-    def __init__(self, policy: Policy, tokenizer: "PreTrainedTokenizerBase", firsts: Mapping[str, FirstTry]) -> None:
-        self.policy, self.tokenizer, self.firsts = policy, tokenizer, firsts
+    def __init__(
+        self,
+        policy: Policy,
+        tokenizer: "PreTrainedTokenizerBase",
+        firsts: Mapping[str, FirstTry],
+        adviser: Adviser | None = None,
+    ) -> None:
+        self.policy, self.tokenizer, self.firsts, self.adviser = policy, tokenizer, firsts, adviser
         self.how: dict[tuple[str, str], str] = {}
 
     @property
@@ -109,6 +123,9 @@ class Reminded:
             self.how[call] = "replayed"
             return Completion(prompt, first.completion_ids, first.logprobs, first.text, first.finish_reason)
         self.how[call] = "again" if hint is None else "reflected"
+        if hint is not None and self.adviser is not None:
+            failure = Failure(request.slot, request.messages[-1]["content"], first.text if first else "", hint)
+            hint = await self.adviser(request.episode, failure) or hint
         completion = await self.policy.complete(request if hint is None else reminded(request, hint))
         return replace(completion, prompt_ids=prompt)
 

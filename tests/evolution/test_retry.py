@@ -49,9 +49,23 @@ def test_a_finished_stage_of_second_tries_is_not_played_again(run, amemgym_train
     assert (run / "iterations/001/rows.json").is_file()
 
 
+def test_a_chat_model_may_write_the_reflections(write_recipe, amemgym_train, chat_server, tmp_path):
+    server = chat_server(lambda messages: messages[-1]["content"].rpartition("\n")[2])  # what it was told was wrong
+    reflector = f"{{kind: chat, chat: {{base_url: '{server.url}', model: adviser, retries: 0}}}}"
+    words = [*TRIES, "reflection.retry.written=reflector", f"reflection.reflector={reflector}"]
+    result = amemgym_train("evolve", write_recipe(tmp_path), *words)
+    assert result.returncode == 0, result.stderr
+    [entry] = json.loads((tmp_path / "runs/tiny/summary.json").read_text())["iterations"]
+    hinted = sum(count for key, count in entry["retry"].items() if key.startswith("hints_"))
+    assert 0 < len(server.requests) <= hinted and entry["retry"]["tries"] > 0
+    assert "It will try again" not in result.stdout and "reflection.reflector.chat: adviser" in result.stderr
+
+
 @pytest.mark.parametrize(
     "override, problem",
     [
+        ("reflection={retry: {episodes: 2, written: reflector}, reflector: {kind: scripted}}", "rewrites prompts only"),
+        ("reflection={retry: {episodes: 2, written: reflector}, reflector: {kind: chat}}", "so it must be given"),
         ("rollout.group_size=1", "2 is more than the 1 episodes of a group"),
         ("training.method=grpo", "rft and dpo learn from second tries, training.method is grpo"),
         ("agent.name=mem0", "mem0 words its own"),

@@ -19,8 +19,8 @@ OPERATIONS = ("write", "read", "answer")
 def again(tokenizer, environment, agents):
     """Plays first tries once more."""
 
-    def play_again(firsts, policy):
-        return second_tries(firsts, policy, tokenizer, environment, agents, seed=0, group_size=2, label=None)
+    def play_again(firsts, policy, **options):
+        return second_tries(firsts, policy, tokenizer, environment, agents, seed=0, group_size=2, label=None, **options)
 
     return play_again
 
@@ -59,6 +59,27 @@ def test_what_a_hint_put_right_is_learned_without_the_hint(users, tokenizer, fir
     assert rows and all(row.episode in {episode.id for episode in seconds} for row in rows)
     for row in rows if failing != "write" else rows[:1]:  # a better memory changes the prompts that follow
         assert row.ids[: row.mask.index(1)] == before[row.group, row.slot]
+
+
+def test_a_reflection_may_be_written_by_who_is_told_what_was_wrong(users, tokenizer, first, again, forgetful):
+    policy, told = forgetful("answer"), []
+
+    async def adviser(episode, failure):
+        told.append((episode, failure))
+        return f"Better so. {failure.wrong}" if len(told) % 2 else ""  # who says nothing leaves the hint
+
+    firsts = worth_trying(first(policy), users, CONFIG)
+    seconds = again(firsts, policy, adviser=adviser)
+    by_id = {one.episode.task: one for one in firsts}
+    reflected = [turn for episode in seconds for turn in episode.turns if turn.meta["try"] == "reflected"]
+    assert len(told) == len(reflected) > 0 and all(turn.meta["grounded"] for turn in reflected)
+    for episode, failure in told:
+        one = by_id[episode.split("/")[1]]
+        assert failure.wrong == one.hints[failure.slot] and failure.reply == one.turns[failure.slot].text
+        assert "Question" in failure.message and failure.wrong not in failure.message
+    shown = [message for one in policy.policies.values() for _, message in one.seen]
+    assert sum("Better so." in message for message in shown) == (len(told) + 1) // 2
+    assert not any("Better so." in tokenizer.decode(turn.prompt_ids) for episode in seconds for turn in episode.turns)
 
 
 def test_a_call_that_needed_no_reflection_goes_before_one_that_did(users, first, again, forgetful):
