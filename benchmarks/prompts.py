@@ -3,8 +3,8 @@
 python benchmarks/prompts.py run --out prompt_runs --rate 1e-3       # five kinds, seeds 0 to 2 (the rate goes unused)
 python benchmarks/prompts.py table --out prompt_runs                 # means and spread over the seeds
 
-All else is recipes/configs/smollm2_cpu.yaml with 16 validation users. A seed draws what is rewritten and from which parent; the
-users are the same for all.
+All else is recipes/configs/smollm2_cpu.yaml, but for the default prompts to begin with, which have no worked examples, and 12
+validation users. A seed draws what is rewritten and from which parent; the users are the same for all.
 """
 
 from typing import get_args
@@ -19,9 +19,10 @@ SETTINGS = (
     "reflection.prompts.cadence=iteration",
     "reflection.prompts.targets=[write,answer]",
     "reflection.prompts.proposals=4",
-    "reflection.prompts.users=6",
+    "reflection.prompts.users=5",
     "reflection.reflector.kind=scripted",
-    "scenarios.validation.num_users=16",
+    "agent.prompts=default",
+    "scenarios.validation.num_users=12",
     "evaluation.controls=[]",
     "evolution.iterations=1",
 )

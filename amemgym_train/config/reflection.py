@@ -9,6 +9,7 @@ from pydantic import Field
 
 from amemgym_train.config.base import Section
 from amemgym_train.config.chat import ChatConfig
+from amemgym_train.config.training import GROUPED
 
 if TYPE_CHECKING:
     from amemgym_train.config.recipe import Recipe
@@ -58,11 +59,13 @@ class RetryConfig(Section):
     """Second tries: ``episodes`` of each group, those with the most failures, are played again with a reflection in the prompts
     of the calls that failed. Where that helped, the reply is learned without the reflection (ERL, arXiv 2602.13949).
 
-    ``written``: by ``rules``, which tell what ``reflection.feedback`` may tell, or by the ``reflector``, who is told that and the
-    call with its reply, and writes what to do otherwise.
+    ``weight``: of what on-policy methods of groups learn so, beside their policy gradient (``training.imitation``); rft and dpo
+    take the second tries among their rows. ``written``: by ``rules``, which tell what ``reflection.feedback`` may tell, or by the
+    ``reflector``, who is told that and the call with its reply, and writes what to do otherwise.
     """
 
     episodes: int = Field(0, ge=0)
+    weight: float = Field(0.1, gt=0)
     written: Literal["rules", "reflector"] = "rules"
 
 
@@ -101,8 +104,10 @@ def _retries(recipe: Recipe) -> Iterator[Problem]:
     key = "reflection.retry.episodes"
     if tries > group:
         yield key, f"{tries} is more than the {group} episodes of a group (rollout.group_size)"
-    if recipe.training.method not in ("rft", "dpo"):
-        yield key, f"rft and dpo learn from second tries, training.method is {recipe.training.method}; set 0"
+    if recipe.training.method not in ("rft", "dpo", *GROUPED):
+        yield key, f"training.method {recipe.training.method} does not learn from second tries; set 0, or take another method"
+    elif recipe.training.selects and recipe.reflection.retry.weight != RetryConfig.model_fields["weight"].default:
+        yield "reflection.retry.weight", f"{recipe.training.method} has no loss beside the one of its rows; remove it"
     if recipe.scenarios.user is not None:
         yield key, "a second try meets the same user only where users are scripted; remove scenarios.user, or set 0"
     if recipe.agent.name == "mem0":

@@ -47,6 +47,7 @@ def credited(
     parts: int = 1,
     seed: str = "",
     drifted: Drifted = lambda turns: 0,
+    extra: Sequence[Row] = (),
 ) -> Credited:
     """This process's ``episodes``, rewarded and compared with those of all, as ``batches`` micro-batches of ``per_batch`` rows.
 
@@ -54,6 +55,7 @@ def credited(
 
     Unscorable episodes take no part. ``longest``: most tokens of a completion, for Dr. GRPO's weights. ``keep_zeros``: rows
     without an advantage stay (a KL term acts on them, too). ``drifted`` counts for the figures only: rows hold the tokens drawn.
+    ``extra``: rows of other origin, with advantages and weights of their own, which are dealt with the rest.
     """
     diagnoses = _diagnosed(episodes)
     played = [episode for episode in episodes if episode.id in diagnoses]
@@ -69,10 +71,10 @@ def credited(
         rows += (whole := merged(single))
         joined += len(single) - len(whole)
     kept = rows if keep_zeros else without_zeros(rows)
-    own = dealt(kept, gather=gather, seed=seed, epochs=epochs, parts=parts, per_batch=per_batch, batches=batches)
+    own = dealt([*kept, *extra], gather=gather, seed=seed, epochs=epochs, parts=parts, per_batch=per_batch, batches=batches)
     total = _total(
         {
-            "tokens": sum(map(learned, kept)),
+            "tokens": sum(map(learned, [*kept, *extra])),
             "rows": len(kept),
             "dropped": len(rows) - len(kept),
             "merged": joined,

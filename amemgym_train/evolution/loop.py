@@ -102,7 +102,7 @@ class Evolution:
         if self.recipe.training.selects:  # an on-policy method plays its episodes while it trains
             played = book.run("rollout", came_from, lambda out: stages.roll_out(recipe, iteration, best, version, out))
             played = played | book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
-        if self.recipe.reflection.retry.episodes:
+        if self.recipe.training.selects and self.recipe.reflection.retry.episodes:
             tried = book.run(
                 "retry", came_from, lambda out: stages.try_again(recipe, iteration, best, version, here / "episodes", out)
             )

@@ -11,11 +11,13 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import GREEDY, agents, environment
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.policies import server_policy
+from amemgym_train.evolution.stages import adviser_of
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import RandomPolicy
+from amemgym_train.reflection.retry import counts, second_tries, worth_trying
 from amemgym_train.rollout.pool import Task
-from amemgym_train.rollout.records import Episode
+from amemgym_train.rollout.records import Episode, Row
 from amemgym_train.rollout.runner import play
 
 if TYPE_CHECKING:
@@ -51,8 +53,13 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
             recipe.policy.remote,
         )
 
+    def imitate(policy: Policy, step: int, episodes: list[Episode]) -> tuple[list[Row], dict[str, float]]:
+        scenarios = {scenario.id: scenario for scenario in users_of(recipe, iteration, step)}
+        return second_rows(recipe, policy, scenarios, episodes, seed + step)
+
     checkpoints = out.parent / ".train.checkpoints"
-    train = partial(train_ppo, start=adapter) if recipe.training.method == "ppo" else train_grpo
+    tries = {"imitate": imitate} if recipe.reflection.retry.episodes else {}
+    train = partial(train_ppo, start=adapter) if recipe.training.method == "ppo" else partial(train_grpo, **tries)
     metrics = train(
         model,
         tokenizer,
@@ -82,7 +89,39 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
         shutil.rmtree(checkpoints, ignore_errors=True)
     steps = [entry for entry in log if "tokens_sampled" in entry]
     episodes = sum(entry["episodes"] for entry in steps)
-    return metrics | {"episodes": episodes, "tokens_sampled": sum(entry["tokens_sampled"] for entry in steps), **_last(steps)}
+    sampled = sum(entry["tokens_sampled"] + entry.get("retry/tokens_sampled", 0) for entry in steps)
+    return metrics | {"episodes": episodes, "tokens_sampled": sampled, **_last(steps)}
+
+
+def second_rows(
+    recipe: Recipe, policy: Policy, scenarios: "dict[str, Scenario]", episodes: list[Episode], seed: int
+) -> tuple[list[Row], dict[str, float]]:
+    """What this process's second tries teach by imitation, and the figures of those of all processes."""
+    from accelerate.utils import gather_object
+
+    from amemgym_train.training.imitation import imitation_rows
+
+    firsts = worth_trying(episodes, scenarios, recipe.reflection, gather_object)
+    seconds = second_tries(
+        firsts,
+        policy,
+        policy.tokenizer,
+        environment(recipe, "train", list(scenarios.values())),
+        lambda reminded: agents(recipe, reminded, Sampling(**recipe.sampling.model_dump())),
+        seed=seed,
+        group_size=recipe.rollout.group_size,
+        concurrency=recipe.rollout.concurrency,
+        together=recipe.policy.remote,
+        label=None,
+        adviser=adviser_of(recipe, policy, seed),
+    )
+    settings, weight = recipe.training.on_policy, recipe.reflection.retry.weight
+    if settings.surrogate == "cispo":  # which multiplies every gradient by the ratio, and that at most by its cap
+        weight /= min(1.0, settings.epsilon_high or settings.epsilon)
+    rows = imitation_rows(seconds, recipe.credit.operations, weight)
+    made = counts(firsts, seconds) | {"rows": len(rows)}
+    everywhere = gather_object([made])
+    return rows, {f"retry/{key}": sum(one[key] for one in everywhere) for key in ("tries", "rows", "tokens_sampled")}
 
 
 def users_of(recipe: Recipe, iteration: int, step: int) -> "list[Scenario]":
@@ -100,10 +139,15 @@ def tasks(recipe: Recipe, scenarios: "Sequence[Scenario]") -> list[Task]:
 
 
 def most_rows(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
-    """The rows of one update, at most, of the process that plays the most episodes: its trained calls, or a minibatch of them."""
-    episodes = len(scenarios) * recipe.rollout.group_size
+    """The rows of one update, at most, of the process that plays the most episodes: its trained calls, or a minibatch of them.
+
+    Second tries are played by whoever played the first.
+    """
+    group, processes = recipe.rollout.group_size, ranks.count()
     calls = trained_calls(recipe, scenarios, recipe.credit.operations)
-    return -(-calls // recipe.training.on_policy.minibatches) * -(-episodes // ranks.count())
+    again = len(scenarios) * min(recipe.reflection.retry.episodes, -(-group // processes))
+    episodes = -(-len(scenarios) * group // processes) + again
+    return -(-calls // recipe.training.on_policy.minibatches) * episodes
 
 
 def trained_calls(recipe: Recipe, scenarios: "Sequence[Scenario]", operations: Sequence[str]) -> int:

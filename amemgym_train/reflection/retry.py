@@ -46,18 +46,27 @@ class FirstTry:
 
 
 def worth_trying(
-    episodes: Sequence[Episode], scenarios: "Mapping[str, Scenario]", config: ReflectionConfig
+    episodes: Sequence[Episode],
+    scenarios: "Mapping[str, Scenario]",
+    config: ReflectionConfig,
+    gather: Callable[[list[Any]], list[Any]] = list,
 ) -> list[FirstTry]:
-    """The ``retry.episodes`` of each group that have the most to be told, in the order of ``episodes``."""
-    groups: dict[str, list[FirstTry]] = defaultdict(list)
-    for episode in episodes:
-        if episode.error is None:
-            found = hints(episode, scenarios[episode.task], diagnose(episode), config.feedback)
-            if found:
-                groups[episode.group].append(FirstTry(episode, found))
-    most = config.retry.episodes
-    kept = {one.episode.id for group in groups.values() for one in sorted(group, key=lambda one: -len(one.hints))[:most]}
-    return [one for group in groups.values() for one in group if one.episode.id in kept]
+    """The ``retry.episodes`` of each group that have the most to be told, in the order of ``episodes``.
+
+    ``gather``: the lists of all processes in one, where a group's episodes may be those of several.
+    """
+    found = {
+        episode.id: FirstTry(episode, told)
+        for episode in episodes
+        if episode.error is None
+        and (told := hints(episode, scenarios[episode.task], diagnose(episode), config.feedback))
+    }
+    groups: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    own = [(one.episode.group, (-len(one.hints), one.episode.seed, name)) for name, one in found.items()]
+    for group, rank in gather(own):
+        groups[group].append(rank)
+    kept = {name for ranked in groups.values() for *_, name in sorted(ranked)[: config.retry.episodes]}
+    return [one for name, one in found.items() if name in kept]
 
 
 def second_tries(

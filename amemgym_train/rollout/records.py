@@ -152,7 +152,8 @@ class Row:
 
     ``ids`` = prompt then completion; ``mask`` is 1 on the completion tokens, the only ones in the loss; ``logprobs`` is 0 on the
     prompt. ``advantage`` and ``weight`` (its token's share of the loss) are one number for all tokens of the mask, or a list with
-    one per id, 0 where the mask is. ``reason`` says why the row is here, for display.
+    one per id, 0 where the mask is. ``reason`` says why the row is here, for display. ``imitated``: it is learned by heart, and
+    ``logprobs`` are of no use (``training.imitation``).
     """
 
     ids: list[int]
@@ -166,6 +167,7 @@ class Row:
     advantage: float | list[float] = 1.0
     weight: float | list[float] = 1.0
     reason: str = ""
+    imitated: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.mask) == len(self.logprobs):

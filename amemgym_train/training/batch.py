@@ -34,6 +34,7 @@ def collate(rows: Sequence[Row], pad_id: int, scale: float, lists: Sequence[str]
         "advantages": rest((row.advantages for row in rows), 0.0, torch.float32),
         "sampled_logps": rest((row.logprobs for row in rows), 0.0, torch.float32),
         "trained": rest((row.mask for row in rows), 0, torch.bool),
+        "imitated": rest(([row.imitated] * len(row.ids) for row in rows), 0, torch.bool),
         **{name: rest((getattr(row, name) for row in rows), 0.0, torch.float32) for name in lists},
     }
 

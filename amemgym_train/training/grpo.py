@@ -36,10 +36,12 @@ from amemgym_train.training import prefix
 from amemgym_train.training.arguments import arguments_of, micro_batches
 from amemgym_train.training.batch import Tensors, collate
 from amemgym_train.training.checkpoints import Whole, last_checkpoint
+from amemgym_train.training.imitation import hold
 from amemgym_train.training.lora import save_adapter, whole_weights
 from amemgym_train.training.shards import shard_on_cpu, unsharded
 
 Rollout = Callable[[Policy, int], list[Episode]]  # (policy, optimiser step) -> this process's episodes
+Imitate = Callable[[Policy, int, list[Episode]], tuple[list[Row], dict[str, float]]]  # -> rows of second tries, and figures
 
 
 class EpisodeGRPO(GRPOTrainer):
@@ -59,6 +61,7 @@ class EpisodeGRPO(GRPOTrainer):
         max_prompts: int,
         max_unscorable: float,
         server: ServerPolicy | None = None,
+        imitate: Imitate | None = None,
     ) -> None:
         blank = Dataset.from_dict({"prompt": [""] * arguments.generation_batch_size})  # TRL wants one; the rollout has the tasks
         super().__init__(model, [_unused], arguments, blank, processing_class=tokenizer)
@@ -66,6 +69,7 @@ class EpisodeGRPO(GRPOTrainer):
         self.backbone = model.get_base_model().base_model  # the model without its head
         self.beta = self._beta()  # set late: TRL would else load the adapter twice, to be its own reference
         self.max_prompts, self.max_unscorable, self.server = max_prompts, max_unscorable, server
+        self.imitate, self.imitated = imitate, ([], {})
         self.batch: Credited | None = None
         self.passes = arguments.steps_per_generation * arguments.num_iterations  # micro-batches that follow a step's episodes
         self.shares = self.settings.share_prefixes and prefix.takes_trees(model.config) and not self.aux_loss_enabled
@@ -111,17 +115,20 @@ class EpisodeGRPO(GRPOTrainer):
 
     def _play(self, step: int) -> Credited:
         """A step's episodes as rows with advantages."""
+        episodes = self._episodes(step)
+        rows, figures = self.imitated
         batch = credited(
-            self._episodes(step),
+            episodes,
             self.credit,
             method=self.training.method,
             gather=gather_object,
             longest=self.args.max_completion_length,
             keep_zeros=self.beta > 0,
             drifted=self._drifted,
+            extra=rows,
             **self._cut(step),
         )
-        self._note(batch.figures)
+        self._note(batch.figures | figures)
         return batch
 
     def _cut(self, step: int) -> dict[str, Any]:
@@ -138,6 +145,8 @@ class EpisodeGRPO(GRPOTrainer):
         """A step's episodes, played with the weights as they are now."""
         with self._answering(step) as policy:
             episodes = self.rollout(policy, step)
+            if self.imitate is not None:
+                self.imitated = self.imitate(policy, step, episodes)
         check_unscorable(_outcomes(episodes), self.max_unscorable)
         return episodes
 
@@ -192,6 +201,8 @@ class EpisodeGRPO(GRPOTrainer):
     def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
         result = self._scores(model, *args, **kwargs)
         self._logps = result[0].detach()
+        if self.imitate is not None and "imitated" in self._inputs:
+            hold(self._inputs, self._logps)
         return result
 
     def _scores(self, model: Any, *args: Any, **kwargs: Any) -> Any:
@@ -225,7 +236,8 @@ class EpisodeGRPO(GRPOTrainer):
 
     def _before_update(self, inputs: Tensors) -> None:
         """After a forward pass of a step's first update: it had the weights that played."""
-        self._compared.append({"logps": self._logps} | {name: inputs[name] for name in ("sampled_logps", "trained")})
+        drawn = inputs["trained"] & ~inputs["imitated"]
+        self._compared.append({"logps": self._logps, "sampled_logps": inputs["sampled_logps"], "trained": drawn})
         if inputs["place"] == self.args.gradient_accumulation_steps - 1:
             self._check_sampler(*self._compared)
             self._compared = []
@@ -271,19 +283,20 @@ def train_grpo(
     max_unscorable: float = 0.1,
     server: ServerPolicy | None = None,
     kind: type[EpisodeGRPO] = EpisodeGRPO,
+    imitate: Imitate | None = None,
 ) -> dict[str, Any]:
     """Train ``model``'s adapter in place for the method's ``steps``, from the last checkpoint in ``folder`` on, if any.
 
     ``rows_per_process``: most rows of one update on one process, from which the number of micro-batches follows; ``longest``:
-    most tokens of a completion; ``server`` answers in place of this process. Returns steps, seconds, the mean loss and the
-    trainer's ``log``, a dict per step.
+    most tokens of a completion; ``server`` answers in place of this process; ``imitate``: see ``training.imitation``. Returns
+    steps, seconds, the mean loss and the trainer's ``log``, a dict per step.
     """
     settings, on_cpu = training.on_policy, model.device.type == "cpu"
     batches = micro_batches(rows_per_process, training.batch_size, settings.minibatches)
     arguments = arguments_of(training, folder, seed, batches, longest, temperature, on_cpu)
     shard_on_cpu()
     limits = {"max_prompts": max_prompts, "max_unscorable": max_unscorable}
-    trainer = kind(model, tokenizer, rollout, credit, training, arguments, **limits, server=server)
+    trainer = kind(model, tokenizer, rollout, credit, training, arguments, **limits, server=server, imitate=imitate)
     result = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
     return {

@@ -78,7 +78,7 @@ def test_dr_grpo_weighs_tokens_its_own_way_unless_told_otherwise():
         ("credit.operations=[]", "expected at least 1 of them"),
         ("credit.operations=[respond]", "credit.operations[0]"),
         ("credit.operation=[read]", "did you mean credit.operations?"),
-        ("training.method=trpo", "expected 'rft', 'dpo', 'grpo', 'dr_grpo', 'rloo', 'reinforce_pp' or 'ppo'"),
+        ("training.method=trpo", "expected 'rft', 'dpo', 'grpo', 'dr_grpo', 'rloo', 'reinforce_pp', 'ppo' or 'none'"),
         ("credit.loss=bnpo", "expected 'grpo', 'dapo' or 'dr_grpo'"),
     ],
 )

@@ -146,3 +146,28 @@ def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe,
     assert files == expected  # the adapter's bytes are those of an undisturbed run
     assert [step["step"] for step in steps_of(run)] == list(range(1, STEPS + 1))
     assert math.isfinite(steps_of(run)[-1]["loss"])
+
+
+RETRY = [*GRPO, "training.grpo.steps=2", "training.grpo.epochs=2", "reflection.retry={episodes: 2, weight: 0.5}"]
+
+
+def test_second_tries_are_imitated_in_the_same_steps_however_many_processes_play_them(
+    tmp_path, write_recipe, launch, amemgym_train
+):
+    runs = {}
+    for config in (None, "cpu_zero3"):
+        folder = tmp_path / str(config)
+        folder.mkdir()
+        recipe, runs[config] = write_recipe(folder), folder / "runs" / "tiny"
+        words = [recipe, *RETRY]
+        result = launch(config, *words) if config else amemgym_train("evolve", *words, "training.method=grpo")
+        assert result.returncode == 0, result.stderr[-3000:]
+        if config:
+            assert_the_same_steps(runs[config], runs[None], config)
+    alone = steps_of(runs[None])
+    assert all(step["retry/tries"] == 4 for step in alone)  # two of each of two groups
+    assert sum(step["retry/rows"] for step in alone) > 0
+    for name in ("retry/tries", "retry/rows", "retry/tokens_sampled"):
+        assert [step[name] for step in alone] == [step[name] for step in steps_of(runs["cpu_zero3"])], name
+    summary = json.loads((runs[None] / "summary.json").read_text())["iterations"][0]["training"]
+    assert summary["tokens_sampled"] == sum(step["tokens_sampled"] + step["retry/tokens_sampled"] for step in alone)
