@@ -52,8 +52,11 @@ def _rollout(recipe: Recipe) -> str:
 
 
 def _retry(recipe: Recipe) -> str:
-    tries = recipe.reflection.retry.episodes
-    return f" Of each group up to {tries} are tried again with {recipe.reflection.feedback} reflections." if tries else ""
+    retry = recipe.reflection.retry
+    if not retry.episodes:
+        return ""
+    learned = f", and imitated with weight {retry.weight:g}" if recipe.training.on_policy else ""
+    return f" Of each group up to {retry.episodes} are tried again with {recipe.reflection.feedback} reflections{learned}."
 
 
 def _curriculum(recipe: Recipe) -> str:

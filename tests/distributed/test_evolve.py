@@ -75,3 +75,20 @@ def test_two_processes_pair_and_train_like_one(tmp_path, write_recipe, launch, a
     ours, theirs = (book["train"]["result"] for book in books)
     assert (ours["distributed"], theirs["distributed"]) == (kind, "NO")
     assert ours["steps"] == theirs["steps"] and ours["loss"] == pytest.approx(theirs["loss"], rel=0.02)
+
+
+@pytest.mark.parametrize("reflector", ["{kind: scripted}", "{kind: policy, max_new_tokens: 16}"])
+def test_two_processes_find_the_prompts_that_one_finds(tmp_path, write_recipe, launch, amemgym_train, reflector):
+    prompts = "{cadence: iteration, proposals: 2, users: 2, alpha: 1.0, max_chars: 900}"
+    keys = [f"reflection={{prompts: {prompts}, reflector: {reflector}}}", "training.method=none", "evaluation.controls=[]"]
+    found = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        words = [write_recipe(tmp_path / name), *keys, "evolution.iterations=1"]
+        result = launch("cpu_ddp", *words) if name == "two" else amemgym_train("evolve", *words)
+        assert result.returncode == 0, result.stderr[-3000:]
+        run = tmp_path / name / "runs" / "tiny"
+        found.append(json.loads((run / "iterations/001/reflection.json").read_text()))
+        assert not (run / "iterations/001/plays").exists() and list((run / "trials").iterdir())
+    assert found[0] == found[1] and found[0]["counts"]["proposals"] == 2
+    assert (found[0]["counts"]["refused_unreadable"] == 2) == ("policy" in reflector)
