@@ -38,6 +38,11 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         kept = KEPT.get(arguments.command, "nothing was kept of this command")
         return _stop(f"interrupted; {kept}. To go on, {_again(argv)}", 130)
+    except BrokenPipeError:
+        if not _unread(sys.stdout):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes nowhere
+        return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno in WRONG_PATH and error.filename:
             return _stop(f"{error.filename}: {error.strerror}. Mend that path, or name another, then {_again(argv)}", 2)
@@ -46,6 +51,15 @@ def main(argv: list[str] | None = None) -> int:
         place = getattr(error, "filename", None) or "to disk"
         return _stop(f"no space left while writing {place} ({error}). Free some, then {_again(argv)}", 2)
     return code or 0
+
+
+def _unread(stream: Any) -> bool:
+    """Whether whoever read ``stream`` has seen enough, as head has after ten lines."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        return True
+    return False
 
 
 def generate(arguments: argparse.Namespace) -> int | None:

@@ -172,3 +172,12 @@ def test_the_recipe_script_takes_what_evolve_takes(recipe):
     result = run(str(ROOT / "recipes" / "evolve.py"), str(recipe), "sampling.temprature=1")
     assert result.returncode == 2
     assert "did you mean sampling.temperature?" in result.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    words = ["-m", "amemgym_train.cli", "evolve", str(ROOT / "recipes/configs/quickstart.yaml"), "--dry-run"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    process.stdout.close()
+    told = process.stderr.read()
+    assert process.wait() == 0 and "Traceback" not in told and "BrokenPipe" not in told
