@@ -4,6 +4,7 @@ import argparse
 import errno
 import json
 import os
+import select
 import shlex
 import sys
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         kept = KEPT.get(arguments.command, "nothing was kept of this command")
         return _stop(f"interrupted; {kept}. To go on, {_again(argv)}", 130)
     except BrokenPipeError:
-        if not _unread(sys.stdout):
+        if not _unread():
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes nowhere
         return 0
@@ -53,13 +54,11 @@ def main(argv: list[str] | None = None) -> int:
     return code or 0
 
 
-def _unread(stream: Any) -> bool:
-    """Whether whoever read ``stream`` has seen enough, as head has after ten lines."""
-    try:
-        stream.flush()
-    except BrokenPipeError:
-        return True
-    return False
+def _unread() -> bool:
+    """Whether whoever read the output has seen enough, as head has after ten lines."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)  # an error is told unasked
+    return bool(poll.poll(0))
 
 
 def generate(arguments: argparse.Namespace) -> int | None:
