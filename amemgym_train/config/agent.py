@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -64,6 +64,10 @@ class AgentConfig(Section):
     start: Literal["default", "minimal", "info_type", "guided_info_type"] = "default"
     max_entries: int | None = Field(None, ge=1)
     max_entry_chars: int = Field(120, ge=1)
+
+    def settings(self) -> dict[str, Any]:
+        """As JSON values; without ``start`` where it is the default, for evaluations that were begun before there was one."""
+        return self.model_dump(mode="json", exclude={"start"} if self.start == "default" else None)
 
     @property
     def makes_writes(self) -> bool:

@@ -44,7 +44,7 @@ class NamedAgent:
     def settings(self) -> dict[str, Any]:
         """All that decides what it does, as JSON values."""
         reflects = {} if self.reflection is None else {"reflection": self.reflection.model_dump(mode="json")}
-        return {"config": self.config.model_dump(mode="json"), "sampling": self.sampling.model_dump(mode="json")} | reflects
+        return {"config": self.config.settings(), "sampling": self.sampling.model_dump(mode="json")} | reflects
 
 
 def named_agents(words: Sequence[str], recipe: Recipe) -> list[NamedAgent]:

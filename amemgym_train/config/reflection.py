@@ -131,11 +131,21 @@ def _prompts(recipe: Recipe) -> Iterator[Problem]:
         yield key, f"the {agent.name} agent has no memory-update prompt; remove {' and '.join(writes)}"
     elif "types" in prompts.targets:
         yield from _types(recipe, key)
+    if prompts.cadence == "iteration":
+        yield from _provable(recipe)
     if prompts.cadence == "iteration" and recipe.scenarios.user is not None:
         problem = "prompts are compared on users who say the same each time; remove scenarios.user"
         yield "reflection.prompts.cadence", f"{problem}, or set period"
     if prompts.cadence == "period" and recipe.training.method == "none":
         yield "training.method", "none trains nothing, and cadence period keeps no prompts: score it with amemgym-train evaluate"
+
+
+def _provable(recipe: Recipe) -> Iterator[Problem]:
+    validation, alpha = recipe.scenarios.validation, recipe.reflection.prompts.alpha
+    users = validation.num_users if validation.data is None else len(validation.users or ())
+    if users and 0.5**users > alpha:
+        least = f"{users} validation users can show p = {0.5**users:.2g} at best, so that no prompt would ever be accepted"
+        yield "reflection.prompts.alpha", f"{least}; raise it, or scenarios.validation.num_users"
 
 
 def _types(recipe: Recipe, key: str) -> Iterator[Problem]:

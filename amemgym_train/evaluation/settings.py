@@ -28,7 +28,7 @@ def settings(
         "seed": recipe.seed,
         "seeds": list(seeds),
         "policy": {"model": policy.model, "dtype": policy.dtype, "server": policy.server is not None, "chat": _chat(policy.chat)},
-        "agent": recipe.agent.model_dump(mode="json"),
+        "agent": recipe.agent.settings(),
         "agents": {agent.name: agent.settings() for agent in agents},
         "scenarios": {
             role: played,
