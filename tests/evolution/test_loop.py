@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from amemgym_envs.amemgym.languages import FOLDER
+from amemgym_train.agents.templates import load_prompts, write_prompts
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import stages
@@ -219,3 +220,41 @@ def test_the_training_users_of_an_iteration_follow_the_curriculum_on_resume_too(
     assert seen == [(1, 1, 3), (2, 1, 3), (3, 7, 3), (4, 7, 3)]
     lines = [json.loads(line) for line in (tmp_path / "x" / "metrics.jsonl").read_text().splitlines()]
     assert {line["step"]: line["num_periods"] for line in lines if line["stage"] == "curriculum"} == {1: 1, 2: 1, 3: 7, 4: 7}
+
+
+def test_prompts_and_adapter_of_an_iteration_stand_or_fall_together(tmp_path, log, monkeypatch):
+    """The second iteration is worse: the third begins with the first one's prompts and adapter, and is judged with its own."""
+    from amemgym_train.evolution import reflection
+
+    worded, began = [], []
+
+    def reflect(recipe, iteration, adapter, version, evaluated, before, about, guided, out):
+        began.append((recipe.agent.prompts.split("/")[-2:], version, evaluated.parent.name, before and before.name))
+        write_prompts(out / "prompts", load_prompts())
+        (out / "reflection.json").write_text(str(iteration))
+        return {"proposals": 4}
+
+    def watched(name, stage):
+        def work(recipe, *arguments, **options):
+            worded.append((name, recipe.agent.prompts.split("/")[-2]))
+            return stage(recipe, *arguments, **options)
+
+        return work
+
+    monkeypatch.setattr(reflection, "reflect", reflect)
+    for name in ("roll_out", "train", "evaluate"):
+        monkeypatch.setattr(stages, name, watched(name, getattr(stages, name)))
+    sections = recipe(tmp_path, iterations=3).model_dump() | {"reflection": {"prompts": {"cadence": "iteration"}}}
+    (tmp_path / "own").mkdir()
+    write_prompts(tmp_path / "own", load_prompts())
+    sections["agent"] = sections["agent"] | {"prompts": str(tmp_path / "own")}
+    summary = evolve(Recipe.model_validate(sections))
+    own = [tmp_path.name, "own"]
+    assert began == [
+        (own, "base", "000", None),
+        (["001", "prompts"], "iteration-001", "001", "001"),
+        (["001", "prompts"], "iteration-001", "001", "002"),
+    ]
+    each = [(name, f"{i:03d}") for i in (1, 2, 3) for name in ("roll_out", "train", "evaluate")]
+    assert worded == [("evaluate", tmp_path.name)] * 2 + each + [("evaluate", "003")]  # as good as the first: it stands
+    assert [entry["reflection"] for entry in summary["iterations"]] == [{"proposals": 4}] * 3
