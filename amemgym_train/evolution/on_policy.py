@@ -143,11 +143,14 @@ def most_rows(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
 
     Second tries are played by whoever played the first.
     """
-    group, processes = recipe.rollout.group_size, ranks.count()
     calls = trained_calls(recipe, scenarios, recipe.credit.operations)
-    again = len(scenarios) * min(recipe.reflection.retry.episodes, -(-group // processes))
-    episodes = -(-len(scenarios) * group // processes) + again
+    episodes = -(-len(scenarios) * recipe.rollout.group_size // ranks.count()) + most_tries(recipe, scenarios)
     return -(-calls // recipe.training.on_policy.minibatches) * episodes
+
+
+def most_tries(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
+    """The second tries of a step, at most, of one process."""
+    return len(scenarios) * min(recipe.reflection.retry.episodes, -(-recipe.rollout.group_size // ranks.count()))
 
 
 def trained_calls(recipe: Recipe, scenarios: "Sequence[Scenario]", operations: Sequence[str]) -> int:

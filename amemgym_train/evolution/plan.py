@@ -12,7 +12,7 @@ from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.loop import check_same, named_files
 from amemgym_train.evolution.manifest import entries_of
-from amemgym_train.evolution.on_policy import longest_reply, most_rows, trained_calls
+from amemgym_train.evolution.on_policy import longest_reply, most_rows, most_tries, trained_calls
 from amemgym_train.evolution.policies import check_trains
 from amemgym_train.policy.references import BUILT_IN
 
@@ -68,6 +68,7 @@ def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int
         "episodes_per_process": most,
         "calls": calls,
         "rows": calls * most,
+        "second_tries": most_tries(recipe, scenarios),
         "micro_batches": micro_batches(most_rows(recipe, scenarios), recipe.training.batch_size, settings.minibatches),
         "updates": settings.updates,
         "steps": settings.steps,
@@ -177,6 +178,8 @@ def _batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
     cut = f"{batch['micro_batches']} micro-batch{'' if batch['micro_batches'] == 1 else 'es'} of {training.batch_size}"
     episodes = f"{users} x {recipe.rollout.group_size} in a group = {batch['episodes']} episodes a step"
     rows = f"at most {batch['episodes_per_process']} of them on {where} x {calls} = {batch['rows']} rows"
+    if batch["second_tries"]:
+        rows += f" and those of up to {counted(batch['second_tries'], 'episode')} tried again"
     updates = f", {batch['updates']} of them a step" if batch["updates"] > 1 else ""
     return f"{episodes}; {rows}, in {cut} per optimiser step{updates}; {total}"
 

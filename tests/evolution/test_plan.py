@@ -38,12 +38,27 @@ def qwen(tmp_path, tokenizer):
 def test_every_shipped_recipe_can_be_planned(path, method, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     few = [f"scenarios.{role}.num_users=2" for role in ("train", "validation", "test")]
-    start = ["policy.adapter=null"]  # is made by another run
+    start = ["policy.adapter=null", "reflection.prompts.alpha=1"]  # is made by another run; for so few users
     changed = [f"training.method={method}", "rollout.group_size=4", *few, *start]
     assert cli.main(["evolve", str(path), *changed, "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["Dry run", load_recipe(path).name, "Batch", "Model", "Run"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_without_training_has_no_batch_and_one_with_second_tries_has_room_for_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    recipes = {path.stem: str(path) for path in RECIPES}
+    assert cli.main(["evolve", recipes["prompts_cpu"], "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "Batch" not in told and "No weights are trained" in told and "rewrites the prompts (write + answer) 4 times" in told
+    few = ["scenarios.train.num_users=2", "rollout.group_size=4", "training.method=grpo", "training.batch_size=1"]
+    batches = []
+    for tries in (0, 3):
+        assert cli.main(["evolve", recipes["quickstart"], *few, f"reflection.retry.episodes={tries}", "--dry-run", "--json"]) == 0
+        batches.append(json.loads(capsys.readouterr().out)["batch"])
+    assert [batch["second_tries"] for batch in batches] == [0, 6]
+    assert batches[1]["micro_batches"] * 8 == batches[0]["micro_batches"] * (8 + 6)
 
 
 @pytest.mark.parametrize("changed", [[], ["training.batch_size=7"], ["rollout.group_size=3"], ["credit.operations=[answer]"]])
