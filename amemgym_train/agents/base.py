@@ -23,7 +23,7 @@ class Agent(Protocol):
     """Plays one episode. ``acted`` is the index in ``turns`` of the call that made the last action; None when none did.
 
     ``act_together`` answers several questions or probes of one period at once: an (action, index in ``turns``) for each.
-    ``after_period`` is called when a period is over, before the state is saved.
+    ``after_period`` is called when a period is over and the state that its questions were answered from is saved.
     ``save`` gives all that later actions depend on (JSON values, a copy); ``load`` takes it back, and ``{}`` is an empty memory.
     """
 

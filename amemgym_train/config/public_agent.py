@@ -62,12 +62,22 @@ def named_agents(words: Sequence[str], recipe: Recipe) -> list[NamedAgent]:
 
 def _named(word: str, recipe: Recipe) -> NamedAgent:
     if word in NAMES:
-        return NamedAgent(word, _config({"name": word}, recipe, f"--agents {word}"))
+        config = _config({"name": word}, recipe, f"--agents {word}")
+        reflection, notes = _reflection(config, recipe, word)
+        return NamedAgent(word, config, notes=notes, reflection=reflection)
     path = Path(word)
     if not path.is_file():
         hint = "; a KEY=VALUE of the recipe stands before --agents" if "=" in word else ""
         raise UserError(f"--agents: {word} is no agent and no file; expected {', '.join(NAMES)}, or a public config file{hint}")
     return public_agent(path, recipe)
+
+
+def _reflection(config: AgentConfig, recipe: Recipe, name: str) -> tuple[ReflectionConfig | None, tuple[str, ...]]:
+    """None where the recipe's reflection fits this agent, else one that rewrites nothing, and a note of why."""
+    if recipe.reflection.prompts.cadence != "period":
+        return None, ()
+    found = [problem for key, problem in reflection_problems(recipe.model_copy(update={"agent": config})) if "prompts" in key]
+    return (ReflectionConfig(), (f"{name}: it rewrites no prompts: {found[0]}",)) if found else (None, ())
 
 
 def public_agent(path: Path, recipe: Recipe) -> NamedAgent:
@@ -87,14 +97,14 @@ def public_agent(path: Path, recipe: Recipe) -> NamedAgent:
     known = {key: value for key, value in own.items() if key in TAKEN and value is not None}
     if recipe.evaluation.limits == "file" and llm.get("max_tokens") is not None:
         known["max_new_tokens"] = dict.fromkeys(TokenLimits.model_fields, llm["max_tokens"])
-    reflection = None
+    reflection = ReflectionConfig() if recipe.reflection.prompts.cadence == "period" else None  # the file says what evolves
+    ignored: list[str] = []
     if kind in EVOLVING:
         start, reflection, ignored = evolution(content["evolution_config"], recipe, path)
         known |= {"start": start}
     config = _config(known | {"name": ours}, recipe, str(path))
-    notes = _notes(content, own, recipe)
+    notes = _notes(content, own, recipe) + ignored
     if reflection is not None:
-        notes += ignored
         for key, problem in reflection_problems(recipe.model_copy(update={"agent": config, "reflection": reflection})):
             if key.startswith("reflection."):
                 raise UserError(f"{path}: {key}: {problem}")

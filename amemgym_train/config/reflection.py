@@ -114,6 +114,8 @@ def _retries(recipe: Recipe) -> Iterator[Problem]:
         yield key, "a reflection names calls of our own agents, and mem0 words its own; set 0, or take awe"
     if recipe.reflection.retry.written == "reflector" and recipe.reflection.reflector.kind == "scripted":
         yield "reflection.retry.written", "the scripted reflector rewrites prompts only; set reflection.reflector.kind, or rules"
+    elif recipe.reflection.retry.written == "reflector" and recipe.training.on_policy and recipe.reflection.reflector.model:
+        yield "reflection.reflector.kind", "another model cannot be loaded while this one trains; set policy or chat"
     if recipe.reflection.prompts.cadence == "period":
         yield key, "a second try needs the prompts of the first, and they change with reflection.prompts.cadence period; set 0"
 
@@ -133,6 +135,9 @@ def _prompts(recipe: Recipe) -> Iterator[Problem]:
         yield from _types(recipe, key)
     if prompts.cadence == "iteration":
         yield from _provable(recipe)
+    if prompts.cadence == "iteration" and recipe.evaluation.upper == "model":
+        problem = "prompts are compared by the gap to a perfect answer, and a model's own upper bound changes with its prompts"
+        yield "evaluation.upper", f"{problem}; set oracle"
     if prompts.cadence == "iteration" and recipe.scenarios.user is not None:
         problem = "prompts are compared on users who say the same each time; remove scenarios.user"
         yield "reflection.prompts.cadence", f"{problem}, or set period"

@@ -10,22 +10,31 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from amemgym_train.agents.templates import Prompt, load_prompts, write_prompts
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.reflection import FeedbackKind
+from amemgym_train.diagnosis.operations import diagnose
 from amemgym_train.errors import Unscorable, UserError
 from amemgym_train.evaluation.controls import GREEDY
+from amemgym_train.evaluation.memory import report
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.policies import answering
 from amemgym_train.evolution.stages import load_folder, play_users, stage_seed, train_users
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy
+from amemgym_train.reflection.cases import cases_of
+from amemgym_train.reflection.feedback import summarise
 from amemgym_train.reflection.leaks import Secrets
 from amemgym_train.reflection.reflectors import Ask, messages, reflector_of
+from amemgym_train.reflection.room import leaves_room
 from amemgym_train.reflection.search import Found, Prompts, search
-from amemgym_train.reflection.trial import Trial, tried
+from amemgym_train.reflection.trial import Trial
+from amemgym_train.rollout.records import Episode
 from amemgym_train.rollout.runner import check_unscorable
 
 if TYPE_CHECKING:
@@ -98,6 +107,28 @@ class Players:
         return tried(episodes, {one.id: one for one in users}, kind, config.prompts.max_chars)
 
 
+def tried(
+    episodes: Sequence[Episode],
+    scenarios: "Mapping[str, Scenario]",
+    kind: FeedbackKind | None = None,
+    max_chars: int = 0,
+) -> Trial:
+    """The trial that ``episodes`` are, with feedback of ``kind`` (None: without). ValueError: none could be played to its end."""
+    scored = [episode for episode in episodes if episode.error is None]
+    if not scored:
+        raise ValueError(f"none of {len(episodes)} episodes could be played to its end")
+    memory, known, cases = {}, {}, []
+    for episode in scored:
+        figures = report([episode])
+        memory[episode.task] = round(figures.memory_score or 0.0, 6)  # none only if every question has a single choice
+        diagnosis = diagnose(episode) if episode.probes else None
+        if diagnosis is not None:
+            known[episode.task] = round(fmean(right for cell in diagnosis.cells for right in cell.known.values()), 6)
+        if kind is not None:
+            cases += cases_of(episode, scenarios[episode.task], diagnosis)
+    return Trial(memory, known, summarise(cases, kind, max_chars) if kind is not None else None)
+
+
 def texts(prompts: Prompts) -> dict[str, str]:
     return {name: prompt.text for name, prompt in prompts.items()}
 
@@ -143,8 +174,8 @@ def reflect(
                     f"iteration {iteration}: {error}. What was tried so far is kept: mend it and run the same command again"
                 ) from error
 
-        pool = kept_in(before, start)
-        found = search(start, pool, recipe.agent.name, config, players.trial, reply, Secrets(scenarios), seed, guided)
+        pool, secrets, fits = kept_in(before, start), Secrets(scenarios), partial(leaves_room, policy)
+        found = search(start, pool, recipe.agent.name, config, players.trial, reply, secrets, seed, guided, fits)
     if ranks.is_main():
         shutil.rmtree(out / "plays", ignore_errors=True)
         save(found, out)
@@ -174,4 +205,5 @@ def kept_in(folder: Path | None, start: Prompts) -> list[dict[str, Prompt]]:
         return []
     kept = json.loads((folder / "reflection.json").read_text(encoding="utf-8"))["kept"]
     found = [load_prompts(str(folder / "candidates" / f"{number:02d}")) for number in kept]
-    return [prompts for prompts in found if prompts != start]
+    named = [{name: prompts[name] for name in start} for prompts in found]  # a set may lack some, which a folder is lent
+    return [prompts for prompts in named if prompts != start]

@@ -4,6 +4,7 @@ A reply is a JSON object: ``{"new_prompt": ..., "changes": [...]}``, the whole t
 the section that lists types of information. The fields that a call fills must stand in the body as they did before.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 from amemgym_train.agents.parsing import parse_object
@@ -13,6 +14,7 @@ from amemgym_train.errors import UserError
 from amemgym_train.reflection.leaks import Secrets
 
 KEYS: dict[str, str] = {"types": "new_types"}  # of the reply; else new_prompt
+LISTING = re.compile(rf"^{re.escape(TYPES)}$", re.MULTILINE)
 REFUSALS = ("unreadable", "long", "shape", "fields", "same", "leak")
 
 
@@ -48,6 +50,8 @@ def edited(
     if len(whole) > max_chars:
         raise Refused("long", f"{len(whole)} characters; a prompt may have {max_chars}")
     new = _parsed(name, whole)
+    if LISTING.search(prompt.instruction) and not LISTING.search(new.instruction):
+        raise Refused("shape", f"the line {TYPES!r} is gone, below which types of information are listed")
     if new.marks != prompt.marks:
         raise Refused("fields", f"the body has the fields {new.marks}; expected {prompt.marks}")
     if new == prompt:
@@ -62,14 +66,16 @@ def edited(
 
 def types_of(prompt: Prompt) -> str:
     """The section below the line TYPES, to the end of the instruction."""
-    return prompt.instruction.partition(f"{TYPES}\n")[2]
+    found = LISTING.search(prompt.instruction)
+    return prompt.instruction[found.end() :].strip() if found else ""
 
 
 def _with_types(prompt: Prompt, types: str) -> str:
     if SEPARATION.search(f"\n{types}\n"):
         raise Refused("shape", "a line '---' in the types would end the instruction")
-    head = prompt.instruction.partition(f"{TYPES}\n")[0]
-    return replace(prompt, instruction=f"{head}{TYPES}\n{types}").text
+    found = LISTING.search(prompt.instruction)
+    head = prompt.instruction[: found.end()] if found else f"{prompt.instruction}\n\n{TYPES}"
+    return replace(prompt, instruction=f"{head}\n{types}").text
 
 
 def _parsed(name: str, text: str) -> Prompt:

@@ -4,7 +4,7 @@ The reflector is told what this period showed. The rewritten prompts are part of
 episode. A prompt that tells what the user's states are would be a memory by another name: the leak guard refuses it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amemgym_train.config.recipe import Recipe
@@ -16,6 +16,7 @@ from amemgym_train.reflection.edits import Refused, edited
 from amemgym_train.reflection.feedback import summarise
 from amemgym_train.reflection.leaks import Secrets
 from amemgym_train.reflection.reflectors import Ask, reflector_of
+from amemgym_train.reflection.room import leaves_room
 from amemgym_train.rollout.records import Episode
 
 if TYPE_CHECKING:
@@ -38,9 +39,8 @@ class PeriodReflection:
         if period + 1 >= len(self.scenario.periods):
             return
         config = self.recipe.reflection
-        so_far = replace(episode, states=[*episode.states, agent.save()])
-        diagnosis = diagnose(so_far) if so_far.probes else None
-        cases = cases_of(so_far, self.scenario, diagnosis, range(period, period + 1))
+        diagnosis = diagnose(episode) if episode.probes else None
+        cases = cases_of(episode, self.scenario, diagnosis, range(period, period + 1))
         feedback = summarise(cases, config.feedback, config.prompts.max_chars)
         secrets, guided = Secrets([self.scenario]), self.recipe.agent.start == "guided_info_type"
         reflector = reflector_of(config.reflector, self.policy, self.recipe.policy.dtype, agent.seed, episode.id)
@@ -51,6 +51,8 @@ class PeriodReflection:
             try:
                 limit, reject = config.prompts.max_chars, config.prompts.leaks == "reject"
                 edit = edited(target, name, prompt, reply, limit, secrets, reject)
+                if not leaves_room(self.policy, edit.prompt):
+                    raise Refused("long", "it leaves too little room in the model's window")
             except Refused as refusal:
                 agent.rewrites.append(verdict | {"verdict": f"refused_{refusal.kind}", "message": str(refusal), "changes": []})
                 continue

@@ -82,13 +82,19 @@ class ModelReflector:
 
     async def reply(self, ask: Ask) -> str:
         """UserError: the question is too long for the model."""
-        return await self._answer(messages(ask), f"reflect/{ask.target}/{ask.draw}")
+        try:
+            return await self._answer(messages(ask), f"reflect/{ask.target}/{ask.draw}")
+        except TooLong as error:
+            raise UserError(f"{error}, or lower reflection.prompts.max_chars or reflection.reflector.max_new_tokens") from error
 
     async def advise(self, failure: Failure) -> str:
-        """In a sentence or two, what to do otherwise; the same errors as of ``reply``."""
+        """In a sentence or two, what to do otherwise; nothing where the call is too long to be shown."""
         parts = (f"The call:\n{failure.message}", f"Its reply:\n{failure.reply}", f"What is known of it:\n{failure.wrong}")
         asked = [{"role": "system", "content": ADVISER}, {"role": "user", "content": "\n\n".join(parts)}]
-        return " ".join((await self._answer(asked, f"reflect/{failure.slot}")).split())
+        try:
+            return " ".join((await self._answer(asked, f"reflect/{failure.slot}")).split())
+        except TooLong:
+            return ""
 
     async def _answer(self, asked: Messages, slot: str) -> str:
         request = Request(asked, "reflect", slot, self.sampling, self.episode, self.seed)
@@ -98,8 +104,6 @@ class ModelReflector:
             return (await self.policy.complete(request)).text
         except OSError as error:
             raise Unscorable(f"the reflector could not be asked: {error}") from error
-        except TooLong as error:
-            raise UserError(f"{error}, or lower reflection.prompts.max_chars or reflection.reflector.max_new_tokens") from error
         finally:
             if self.apart:
                 self.policy.leave(self.episode)
@@ -114,7 +118,7 @@ def reflector_of(config: ReflectorConfig, policy: Policy, dtype: str, seed: int,
     if config.chat is not None:
         policy, apart = chat_policy(config.chat, REFLECTOR), True
     elif config.model is not None:
-        policy, apart = another_model(config.model, dtype), True
+        policy, apart = another_model(config.model, dtype, _device_of(policy)), True
     else:
         apart = episode is None
     sampling = Sampling(max_new_tokens=config.max_new_tokens, temperature=config.temperature)
@@ -122,14 +126,19 @@ def reflector_of(config: ReflectorConfig, policy: Policy, dtype: str, seed: int,
 
 
 @cache
-def another_model(model: str, dtype: str) -> "LocalPolicy":
+def another_model(model: str, dtype: str, device: str) -> "LocalPolicy":
     """A model that only reflects, loaded once in this process."""
-    import torch
-
     from amemgym_train.policy.local import LocalPolicy
     from amemgym_train.policy.references import load
 
-    return LocalPolicy(*load(model, dtype, "cuda" if torch.cuda.is_available() else "cpu"), model)
+    return LocalPolicy(*load(model, dtype, device), model)
+
+
+def _device_of(policy: Policy) -> str:
+    """Where ``policy`` computes; where it is asked elsewhere, a GPU if there is one."""
+    import torch
+
+    return str(policy.model.device) if hasattr(policy, "model") else "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def messages(ask: Ask) -> Messages:

@@ -16,6 +16,7 @@ from typing import Any
 
 from amemgym_train.agents.templates import Prompt
 from amemgym_train.config.reflection import WRITERS, PromptsConfig, Target
+from amemgym_train.policy.base import TooLong
 from amemgym_train.reflection.edits import REFUSALS, Refused, edited
 from amemgym_train.reflection.feedback import Feedback
 from amemgym_train.reflection.leaks import Secrets
@@ -100,8 +101,11 @@ def search(
     secrets: Secrets,
     seed: int,
     guided: bool = False,
+    fits: Callable[[Prompt], bool] = lambda prompt: True,
 ) -> Found:
-    """Make ``config.proposals`` proposals. ``pool``: other prompts kept before, tried again first; ``agent``: its name."""
+    """Make ``config.proposals`` proposals. ``pool``: other prompts kept before, tried again first; ``agent``: its name;
+    ``fits``: whether a prompt leaves room in the window of what answers.
+    """
     found = Found([Candidate(0, start, train=play(start, "train"), validation=play(start, "validation"))])
     for prompts in pool:
         _judge(found, _add(found, Candidate(len(found.candidates), prompts, verdict="kept")), config, play)
@@ -118,7 +122,12 @@ def search(
             one.verdict, one.message = f"refused_{refusal.kind}", str(refusal)
             continue
         one.prompts, one.changes, one.leaks = {**parent.prompts, name: edit.prompt}, edit.changes, edit.leaks
-        _judge(found, one, config, play)
+        try:
+            if not fits(edit.prompt):
+                raise TooLong("it leaves too little room in the model's window")
+            _judge(found, one, config, play)
+        except TooLong as error:
+            one.verdict, one.message, one.train, one.validation = "refused_long", str(error), None, None
     scores = {one.number: one.validation.memory_score for one in found.candidates if one.validation is not None}
     found.kept = front(scores, config.keep)
     return found
@@ -130,9 +139,10 @@ def target_of(feedback: Feedback, targets: Sequence[Target], seed: str) -> Targe
     lost, known = counts.get("write", 0) + counts.get("read", 0), counts.get("utilisation", 0)
     if feedback.kind == "with_exposed_states":
         lost, known = counts["wrong"] - counts["wrong_though_held"], counts["wrong_though_held"]
-    elif feedback.kind != "diagnostic":  # what is wrong may be so for either reason
-        lost = known = counts["asked"] - counts.get("unreadable", 0)
-    chances = {"write": lost, "types": lost, "read": counts.get("read", 0), "answer": known + counts.get("unreadable", 0)}
+    elif feedback.kind != "diagnostic":  # what is wrong, or may be, is so for either reason
+        lost = known = counts.get("wrong", 0) if feedback.kind == "with_answer" else counts["asked"] - counts.get("unreadable", 0)
+    read = counts.get("read", 0) if feedback.kind == "diagnostic" else lost
+    chances = {"write": lost, "types": lost, "read": read, "answer": known + counts.get("unreadable", 0)}
     weights = [chances[target] for target in targets]
     return Random(seed).choices(targets, weights if any(weights) else None)[0]
 

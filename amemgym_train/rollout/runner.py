@@ -175,17 +175,17 @@ def _playing(environment_factory: EnvironmentFactory, task: Task, manner: Manner
             if episode.success is not None:
                 return
             agent.load(episode.states[-1])
+            await _reflect(agent, episode, period - 1)
             options = {"period": period, "right": [answer.correct for answer in episode.answers]}
         since = lengths(episode)
 
         async def over(period: int) -> None:
             nonlocal since
-            if agent.after_period is not None:
-                await agent.after_period(agent, episode, period)
             episode.states.append(agent.save())
             if kept:
                 kept.keep(episode, since, period)
                 since = lengths(episode)
+            await _reflect(agent, episode, period)
 
         async def act(asked: list[Asked]) -> Replies:
             return await _replies(agent, asked)
@@ -215,6 +215,12 @@ def _asking(inquiry: Inquiry, manner: Manner) -> Script:
         await _drive(AMemGymEnv([scenario], probes=False), manner, act, _nothing, episode, shown, {})
 
     return script
+
+
+async def _reflect(agent: Agent, episode: Episode, period: int) -> None:
+    """What an agent changes about itself after a period. Its state is saved before: the next one begins with this."""
+    if agent.after_period is not None:
+        await agent.after_period(agent, episode, period)
 
 
 async def _nothing(period: int) -> None:

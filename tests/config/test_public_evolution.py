@@ -5,7 +5,7 @@ import json
 import pytest
 
 from amemgym_train.config.load import load_recipe
-from amemgym_train.config.public_agent import EVOLVING, public_agent
+from amemgym_train.config.public_agent import EVOLVING, named_agents, public_agent
 from amemgym_train.errors import UserError
 
 
@@ -69,3 +69,11 @@ def test_what_it_cannot_mean_is_refused_with_file_and_key(read, evolution, probl
     with pytest.raises(UserError, match="agent.json: evolution_config") as error:
         read(**{"cadence": "period"} | evolution)
     assert problem in str(error.value)
+
+
+def test_agents_beside_one_that_rewrites_its_prompts_do_so_where_they_can():
+    recipe = load_recipe(None, ["reflection.prompts={cadence: period, targets: [write, answer]}", "agent.local_length=0"])
+    awi, native, rag = named_agents(["awi", "native", "rag"], recipe)
+    assert awi.reflection is None and awi.notes == ()  # the recipe's
+    for other in (native, rag):
+        assert other.reflection.prompts.cadence == "none" and "rewrites no prompts" in other.notes[0]

@@ -181,6 +181,7 @@ def test_a_public_evolving_agent_is_evaluated_as_it_is_described(write, tmp_path
         (["reflection.reflector.model=smollm2"], "does not look at it"),
         (["training.method=rft", "reflection.retry.episodes=1", "reflection.prompts.cadence=period"], "set 0"),
         (["agent.start=clever"], "agent.start"),
+        (["evaluation.upper=model"], "a model's own upper bound changes"),
         (["scenarios.validation.num_users=4"], "4 validation users can show p = 0.062 at best"),
     ],
 )

@@ -1,6 +1,7 @@
 """A rewritten prompt is whole, or nothing is changed."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -92,6 +93,14 @@ def test_replies_that_change_nothing_are_told_apart():
     assert refused("x" * 100_000) == "unreadable" and refused("{" * 500_000) == "long"
     assert refused(json.dumps({"new_prompt": whole + "x" * 100_000})) == "long"
     assert refused(json.dumps({"new_types": "- a\n---\n- b"}), target="types") == "shape"
+
+
+def test_the_line_above_the_types_cannot_be_lost_and_may_be_the_last():
+    lost = PROMPTS["write"].text.replace(TYPES, "Remember these:")
+    assert refused(json.dumps({"new_prompt": lost})) == "shape"
+    bare = replace(PROMPTS["write"], instruction=f"Take notes.\n{TYPES}")
+    new = edited("types", "write", bare, json.dumps({"new_types": "- all"}), LIMIT, NONE).prompt
+    assert new.instruction == f"Take notes.\n{TYPES}\n- all" and types_of(bare) == "" and types_of(new) == "- all"
 
 
 def test_a_reply_in_a_fence_and_with_odd_changes_is_read():

@@ -10,6 +10,7 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import agents
 from amemgym_train.policy.base import Sampling
 from amemgym_train.reflection import period as module
+from amemgym_train.rollout.pieces import Pieces
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.runner import Inquiry, ask_again, play
 
@@ -40,8 +41,8 @@ def test_prompts_change_after_each_period_but_the_last_and_are_saved_with_the_ag
         rewrites = last["rewrites"]
         assert [(one["period"], one["target"]) for one in rewrites] == [(0, "write"), (0, "answer")]
         assert {one["verdict"] for one in rewrites} == {"rewritten"} and all(one["changes"] for one in rewrites)
-        assert set(first["prompts"]) == set(last["prompts"]) == {"write", "answer"} and first["prompts"] == last["prompts"]
-        assert first["prompts"]["write"] != load_prompts()["write"].text
+        assert "prompts" not in first and "rewrites" not in first  # its questions were answered with the prompts as given
+        assert set(last["prompts"]) == {"write", "answer"} and last["prompts"]["write"] != load_prompts()["write"].text
         assert episode.error is None and len(episode.states) == len(users[episode.task].periods)
 
 
@@ -51,8 +52,8 @@ def test_what_is_asked_again_is_asked_with_the_prompts_of_its_time(played, users
     again = ask_again(inquiries, factory, label=None)
     for one, other in zip(episodes, again, strict=True):
         assert [answer.response for answer in one.answers] == [answer.response for answer in other.answers]
-        prompts = [turn.prompt_ids for turn in one.turns if turn.operation == "answer" and turn.meta["period"] > 0]
-        assert prompts == [turn.prompt_ids for turn in other.turns if turn.meta["period"] > 0]
+        prompts = [turn.prompt_ids for turn in one.turns if turn.operation == "answer"]
+        assert prompts == [turn.prompt_ids for turn in other.turns]
     forgotten = ask_again([replace(one, states=[{}] * len(one.states)) for one in inquiries], factory, label=None)
     assert all("prompts" not in state for episode in forgotten for state in episode.states)
 
@@ -91,3 +92,19 @@ def test_a_prompt_that_would_be_a_memory_is_refused(played, users, monkeypatch):
     episodes, _ = played(flagging)
     found = [one for episode in episodes for one in episode.states[-1]["rewrites"]]
     assert {one["verdict"] for one in found} == {"rewritten"} and all("gives away" in one["message"] for one in found)
+
+
+def test_an_episode_that_goes_on_in_a_later_period_rewrites_what_it_had_rewritten(users, environment, forgetful, tmp_path):
+    whole = agents(RECIPE, forgetful("write"), RULES, list(users.values()))
+    tasks = [Task(name, name, 0) for name in users]
+    first = play(environment, tasks, whole, label=None, pieces=lambda task: Pieces(tmp_path / task.id))
+    for name in users:
+        (tmp_path / name / "period_001.parquet").unlink()
+    again = play(environment, tasks, whole, label=None, pieces=lambda task: Pieces(tmp_path / task.id))
+    assert again == first
+
+
+def test_a_rewrite_that_leaves_no_room_in_the_window_is_refused(played, monkeypatch):
+    monkeypatch.setattr(module, "leaves_room", lambda policy, prompt: False)
+    episodes, _ = played()
+    assert {one["verdict"] for episode in episodes for one in episode.states[-1]["rewrites"]} == {"refused_long"}

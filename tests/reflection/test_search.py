@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.reflection import PromptsConfig
+from amemgym_train.policy.base import TooLong
 from amemgym_train.reflection.edits import REFUSALS
 from amemgym_train.reflection.feedback import Feedback
 from amemgym_train.reflection.leaks import Secrets
@@ -43,9 +44,9 @@ def words(*said):
     return reply
 
 
-def find(play, reply, pool=(), **changes):
+def find(play, reply, pool=(), fits=lambda prompt: True, **changes):
     config = PromptsConfig(cadence="iteration", **{"proposals": 3, "alpha": 0.05} | changes)
-    return search(START, pool, "awi", config, play, reply, Secrets([]), seed=0)
+    return search(START, pool, "awi", config, play, reply, Secrets([]), seed=0, fits=fits)
 
 
 def longer_is_better(instruction, user):
@@ -84,6 +85,18 @@ def test_a_reflector_that_says_nothing_useful_changes_nothing_and_is_counted():
     assert found.best == 0 and found.candidates[0].prompts == START
     counts = found.counts()
     assert [counts[f"refused_{kind}"] for kind in REFUSALS] == [2, 0, 1, 0, 1, 0] and counts["proposals"] == 4
+
+
+def test_a_prompt_that_leaves_no_room_in_the_window_is_refused_and_the_search_goes_on():
+    def play(prompts, role):
+        if prompts["write"].instruction == "endless":
+            raise TooLong("it does not fit")
+        return player(longer_is_better)(prompts, role)
+
+    better = "Note. " * 90
+    found = find(play, words("endless", better.strip(), "wide"), fits=lambda prompt: prompt.instruction != "wide")
+    assert [one.verdict for one in found.candidates] == ["start", "refused_long", "accepted", "refused_long"]
+    assert found.counts()["refused_long"] == 2 and found.candidates[1].train is None
 
 
 def test_prompts_kept_before_are_tried_again_and_may_stand():
@@ -144,4 +157,5 @@ def test_what_failed_is_mended_where_the_feedback_says_what_it_was(kind, counts,
 @pytest.mark.parametrize("kind", ["question_only", "vanilla", "with_answer"])
 def test_where_it_does_not_say_it_every_target_has_its_turn(kind):
     feedback = Feedback(kind, "", (), {"asked": 9} | ({"wrong": 5} if kind == "with_answer" else {}))
-    assert {target_of(feedback, ["write", "answer"], str(seed)) for seed in range(20)} == {"write", "answer"}
+    targets = ["write", "read", "answer"]
+    assert {target_of(feedback, targets, str(seed)) for seed in range(40)} == set(targets)
