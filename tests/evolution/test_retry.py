@@ -67,10 +67,18 @@ def test_a_chat_model_may_write_the_reflections(write_recipe, amemgym_train, cha
         ("reflection={retry: {episodes: 2, written: reflector}, reflector: {kind: scripted}}", "rewrites prompts only"),
         ("reflection={retry: {episodes: 2, written: reflector}, reflector: {kind: chat}}", "so it must be given"),
         ("rollout.group_size=1", "2 is more than the 1 episodes of a group"),
-        ("training.method=grpo", "rft and dpo learn from second tries, training.method is grpo"),
+        ("training.method=ppo", "training.method ppo does not learn from second tries"),
+        ("reflection.retry={episodes: 2, weight: 0.5}", "rft has no loss beside the one of its rows"),
         ("agent.name=mem0", "mem0 words its own"),
     ],
 )
 def test_second_tries_that_nobody_could_use_are_refused(write_recipe, tmp_path, override, problem):
     with pytest.raises(UserError, match=problem):
         load_recipe(write_recipe(tmp_path), ["reflection.retry.episodes=2", override])
+
+
+def test_no_other_model_is_loaded_while_one_trains(write_recipe, tmp_path):
+    words = ["reflection={retry: {episodes: 2, written: reflector}, reflector: {kind: model, model: smollm2}}"]
+    assert load_recipe(write_recipe(tmp_path), words).reflection.asks
+    with pytest.raises(UserError, match="while this one trains"):
+        load_recipe(write_recipe(tmp_path), [*words, "training.method=grpo"])
