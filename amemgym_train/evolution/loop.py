@@ -14,7 +14,7 @@ from amemgym_train.config.curriculum import scheduled
 from amemgym_train.config.load import UNHASHED, recipe_hash
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
-from amemgym_train.evolution import ranks, stages
+from amemgym_train.evolution import ranks, reflection, stages
 from amemgym_train.evolution.manifest import Stages, digest
 from amemgym_train.evolution.policies import check_trains
 from amemgym_train.evolution.summary import show, summarise
@@ -49,7 +49,7 @@ class Evolution:
 
     def iterate(self, iteration: int) -> None:
         """One turn of the loop; the new adapter and the new prompts stand, both, only if the gate lets them pass."""
-        reflection = self.reflect(iteration)
+        reflected = self.reflect(iteration)
         played, tried, training = self.train(iteration)
         score = self.validate(iteration)
         gate = self.recipe.evolution.gate
@@ -59,12 +59,12 @@ class Evolution:
         book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
         self.scores.append(score)
         entry = {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
-        self.history.append(entry | ({"retry": tried} if tried else {}) | ({"reflection": reflection} if reflection else {}))
+        self.history.append(entry | ({"retry": tried} if tried else {}) | ({"reflection": reflected} if reflected else {}))
         if passed:
             self.best = iteration
         self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
         self.log(self.recipe.evolution.curriculum.at(iteration), iteration, "curriculum")
-        for stage, figures in (("reflect", reflection), ("rollout", played), ("retry", tried), ("train", training)):
+        for stage, figures in (("reflect", reflected), ("rollout", played), ("retry", tried), ("train", training)):
             self.log(figures, iteration, stage)
         self.log_steps(iteration)
         self.link("latest", iteration)
@@ -75,8 +75,6 @@ class Evolution:
         """Before anything is played: rows are to be drawn with the prompts that the adapter is then judged with."""
         if not self.rewrites:
             return {}
-        from amemgym_train.evolution.reflection import reflect
-
         best, before = self.best, self.iteration_folder(iteration - 1) if iteration > 1 else None
         recipe, came_from = scheduled(self.recipe_at(best), iteration), self.inputs(best)
         kept = {} if before is None else {"candidates": digest(before / "reflection.json")}
@@ -85,7 +83,7 @@ class Evolution:
         return self.stages(iteration).run(
             "reflect",
             {**came_from, **kept},
-            lambda out: reflect(
+            lambda out: reflection.reflect(
                 recipe, iteration, self.adapter(best), self.version(best), evaluated, before, about, guided, out
             ),
         )
@@ -171,9 +169,7 @@ class Evolution:
         folder = self.prompts(iteration)
         if folder is None:
             return self.recipe
-        from amemgym_train.evolution.reflection import with_prompts
-
-        return with_prompts(self.recipe, folder)
+        return reflection.with_prompts(self.recipe, folder)
 
     def inputs(self, iteration: int, prompts: int | None = None) -> dict[str, Any]:
         """What a stage depends on that answers with an iteration's adapter, and with its prompts or those of ``prompts``."""

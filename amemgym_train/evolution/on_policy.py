@@ -11,11 +11,11 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import GREEDY, agents, environment
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.policies import server_policy
-from amemgym_train.evolution.stages import adviser_of
+from amemgym_train.evolution.stages import play_again
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import RandomPolicy
-from amemgym_train.reflection.retry import counts, second_tries, worth_trying
+from amemgym_train.reflection.retry import counts, worth_trying
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode, Row
 from amemgym_train.rollout.runner import play
@@ -102,19 +102,7 @@ def second_rows(
     from amemgym_train.training.imitation import imitation_rows
 
     firsts = worth_trying(episodes, scenarios, recipe.reflection, gather_object)
-    seconds = second_tries(
-        firsts,
-        policy,
-        policy.tokenizer,
-        environment(recipe, "train", list(scenarios.values())),
-        lambda reminded: agents(recipe, reminded, Sampling(**recipe.sampling.model_dump())),
-        seed=seed,
-        group_size=recipe.rollout.group_size,
-        concurrency=recipe.rollout.concurrency,
-        together=recipe.policy.remote,
-        label=None,
-        adviser=adviser_of(recipe, policy, seed),
-    )
+    seconds = play_again(recipe, policy, firsts, list(scenarios.values()), seed)
     settings, weight = recipe.training.on_policy, recipe.reflection.retry.weight
     if settings.surrogate == "cispo":  # which multiplies every gradient by the ratio, and that at most by its cap
         weight /= min(1.0, settings.epsilon_high or settings.epsilon)

@@ -5,12 +5,10 @@ that a search that was killed, or meets prompts again that it has tried, plays n
 """
 
 import asyncio
-import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -23,15 +21,15 @@ from amemgym_train.errors import Unscorable, UserError
 from amemgym_train.evaluation.controls import GREEDY
 from amemgym_train.evaluation.memory import report
 from amemgym_train.evolution import ranks
+from amemgym_train.evolution.memo import Memo
 from amemgym_train.evolution.policies import answering
 from amemgym_train.evolution.stages import load_folder, play_users, stage_seed, train_users
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy
 from amemgym_train.reflection.cases import cases_of
 from amemgym_train.reflection.feedback import summarise
-from amemgym_train.reflection.leaks import Secrets
 from amemgym_train.reflection.reflectors import Ask, messages, reflector_of
-from amemgym_train.reflection.room import leaves_room
+from amemgym_train.reflection.room import bounds_of
 from amemgym_train.reflection.search import Found, Prompts, search
 from amemgym_train.reflection.trial import Trial
 from amemgym_train.rollout.records import Episode
@@ -39,38 +37,6 @@ from amemgym_train.rollout.runner import check_unscorable
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
-
-
-@dataclass(frozen=True)
-class Memo:
-    """JSON objects in ``folder``, which may be deleted at any time. ``about``: what all of them depend on."""
-
-    folder: Path
-    about: Mapping[str, Any]
-
-    def get(self, key: Mapping[str, Any], work: Callable[[], dict[str, Any]], everywhere: bool = True) -> dict[str, Any]:
-        """What is kept under ``key``, else of ``work`` now: done by every process, or (not ``everywhere``) by the main one."""
-        whole = json.dumps({**self.about, **key}, sort_keys=True)
-        path = self.folder / f"{hashlib.sha256(whole.encode()).hexdigest()[:32]}.json"
-        found = _read(path)
-        ranks.wait()  # no process may write while another still reads
-        if found is None:
-            made = work() if everywhere or ranks.is_main() else None
-            if ranks.is_main():
-                self.folder.mkdir(exist_ok=True)
-                write_json(path, made)
-            ranks.wait()
-            found = made if everywhere else _read(path)
-        return found
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """None where nothing is kept, or what is kept is damaged."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else None
-    except (OSError, ValueError):
-        return None
 
 
 @dataclass
@@ -174,8 +140,8 @@ def reflect(
                     f"iteration {iteration}: {error}. What was tried so far is kept: mend it and run the same command again"
                 ) from error
 
-        pool, secrets, fits = kept_in(before, start), Secrets(scenarios), partial(leaves_room, policy)
-        found = search(start, pool, recipe.agent.name, config, players.trial, reply, secrets, seed, guided, fits)
+        pool, bounds = kept_in(before, start), bounds_of(config, scenarios, policy)
+        found = search(start, pool, recipe.agent.name, config, players.trial, reply, bounds, seed, guided)
     if ranks.is_main():
         shutil.rmtree(out / "plays", ignore_errors=True)
         save(found, out)

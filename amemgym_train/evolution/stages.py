@@ -18,7 +18,7 @@ from amemgym_train.evolution.policies import answering, totals
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.reflection.reflectors import Failure, reflector_of
-from amemgym_train.reflection.retry import Adviser, counts, second_tries, worth_trying
+from amemgym_train.reflection.retry import Adviser, FirstTry, counts, second_tries, worth_trying
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.records import Episode, Row
 from amemgym_train.rollout.runner import check_unscorable, play
@@ -81,27 +81,40 @@ def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str,
 def try_again(recipe: Recipe, iteration: int, adapter: Path | None, version: str, folder: Path, out: Path) -> dict[str, Any]:
     """Play the episodes in ``folder`` that failed most once more, each with a reflection before the calls that failed."""
     scenarios = train_users(recipe, iteration)
-    sampling, by_id = Sampling(**recipe.sampling.model_dump()), {scenario.id: scenario for scenario in scenarios}
-    firsts = worth_trying(load_folder(folder), by_id, recipe.reflection)
+    firsts = worth_trying(load_folder(folder), {scenario.id: scenario for scenario in scenarios}, recipe.reflection)
     with answering(recipe, adapter, version) as policy:
-        episodes = second_tries(
-            ranks.share(firsts),
-            policy,
-            policy.tokenizer,
-            environment(recipe, "train", scenarios),
-            lambda reminded: agents(recipe, reminded, sampling),
-            seed=stage_seed(recipe, iteration),
-            group_size=recipe.rollout.group_size,
-            concurrency=recipe.rollout.concurrency,
-            together=recipe.policy.remote,
-            adviser=adviser_of(recipe, policy, stage_seed(recipe, iteration)),
-        )
+        episodes = play_again(recipe, policy, ranks.share(firsts), scenarios, stage_seed(recipe, iteration), "second tries")
     (out / "retries").mkdir(parents=True, exist_ok=True)
     save_episodes(out / "retries" / f"part-{ranks.rank():03d}.parquet", episodes)
     ranks.wait()
     whole = load_folder(out / "retries")
     check_unscorable(whole, recipe.rollout.max_unscorable)
     return counts(firsts, whole)
+
+
+def play_again(
+    recipe: Recipe,
+    policy: Policy,
+    firsts: Sequence[FirstTry],
+    scenarios: "Sequence[Scenario]",
+    seed: int,
+    label: str | None = None,
+) -> list[Episode]:
+    """The second tries of this process's ``firsts``, by the recipe's agents answering with ``policy``."""
+    sampling = Sampling(**recipe.sampling.model_dump())
+    return second_tries(
+        firsts,
+        policy,
+        policy.tokenizer,
+        environment(recipe, "train", scenarios),
+        lambda reminded: agents(recipe, reminded, sampling),
+        seed=seed,
+        group_size=recipe.rollout.group_size,
+        concurrency=recipe.rollout.concurrency,
+        together=recipe.policy.remote,
+        label=label,
+        adviser=adviser_of(recipe, policy, seed),
+    )
 
 
 def adviser_of(recipe: Recipe, policy: Policy, seed: int) -> Adviser | None:

@@ -5,6 +5,7 @@ the section that lists types of information. The fields that a call fills must s
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from amemgym_train.agents.parsing import parse_object
@@ -35,10 +36,21 @@ class Edit:
     leaks: tuple[str, ...] = ()
 
 
-def edited(
-    target: Target, name: str, prompt: Prompt, reply: str, max_chars: int, secrets: Secrets, reject_leaks: bool = True
-) -> Edit:
+@dataclass(frozen=True)
+class Bounds:
+    """What a rewritten prompt keeps to: its length, ``secrets`` that it may not give away (or that are told, if leaks are not
+    rejected), and whether it ``fits`` the window of what answers.
+    """
+
+    max_chars: int
+    secrets: Secrets
+    reject_leaks: bool = True
+    fits: Callable[[Prompt], bool] = lambda prompt: True
+
+
+def edited(target: Target, name: str, prompt: Prompt, reply: str, bounds: Bounds) -> Edit:
     """``prompt`` (of the calls ``name``) as ``reply`` wants it. Raises Refused."""
+    max_chars = bounds.max_chars
     key = KEYS.get(target, "new_prompt")
     if len(reply) > 20 * max_chars:
         raise Refused("long", f"a reply of {len(reply)} characters; a prompt may have {max_chars}")
@@ -56,8 +68,10 @@ def edited(
         raise Refused("fields", f"the body has the fields {new.marks}; expected {prompt.marks}")
     if new == prompt:
         raise Refused("same", "it is the prompt as it was")
-    leaks = tuple(secrets.found_in(new.text, prompt.text))
-    if leaks and reject_leaks:
+    if not bounds.fits(new):
+        raise Refused("long", "it leaves too little room in the model's window")
+    leaks = tuple(bounds.secrets.found_in(new.text, prompt.text))
+    if leaks and bounds.reject_leaks:
         raise Refused("leak", f"it gives away {', '.join(leaks)}")
     changes = (found or {}).get("changes")
     told = [changes] if isinstance(changes, str) else changes if isinstance(changes, list) else []

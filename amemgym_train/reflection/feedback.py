@@ -15,6 +15,7 @@ from typing import Any
 
 from amemgym_train.config.reflection import FeedbackKind
 from amemgym_train.reflection.cases import Case
+from amemgym_train.reflection.hints import hold_all, named
 
 JUDGING = ("with_answer", "with_exposed_states", "diagnostic")  # kinds that know what was right
 WORST = {"unreadable": 0, "write": 1, "read": 2, "utilisation": 3, "wrong": 4, "asked": 5}
@@ -93,8 +94,8 @@ def summarise(cases: Iterable[Case], kind: FeedbackKind, max_chars: int) -> Feed
 
 def _shown(outcome: str, held: str, members: Sequence[Case], kind: FeedbackKind) -> Shown:
     topics = Counter(topic for case in members for topic in _topics(case, kind))
-    named = tuple(sorted(topics, key=lambda topic: (-topics[topic], topic))[:NAMED])
-    return Shown(outcome, held, len(members), len({case.user for case in members}), named)
+    frequent = tuple(sorted(topics, key=lambda topic: (-topics[topic], topic))[:NAMED])
+    return Shown(outcome, held, len(members), len({case.user for case in members}), frequent)
 
 
 def _examples(members: Sequence[Case]) -> list[Case]:
@@ -130,10 +131,10 @@ def _held(case: Case, kind: FeedbackKind) -> str:
     if kind not in ("with_exposed_states", "diagnostic") or case.response is None:
         return ""
     values = [case.states[state] for state in _topics(case, kind)]
-    memory = " ".join(case.memory).casefold()
-    if all(value.casefold() in memory for value in values):
+    if hold_all([{"value": note} for note in case.memory], values):
         return "whole"
-    return "part" if any(word in memory.split() for value in values for word in value.casefold().split()) else "nothing"
+    words = " ".join(case.memory).casefold().split()
+    return "part" if any(word in words for value in values for word in value.casefold().split()) else "nothing"
 
 
 def _counts(cases: Sequence[Case], kind: FeedbackKind) -> dict[str, int]:
@@ -156,8 +157,8 @@ def _title(shown: Shown, kind: FeedbackKind) -> str:
     users = "1 user" if shown.users == 1 else f"{shown.users} users"
     failure = f"{shown.outcome} failure, " if shown.outcome in ("write", "read", "utilisation") else ""
     held = f"; the memory had it {HOLDING[shown.held]}" if shown.held else ""
-    named = f", about {', '.join(shown.topics)}" if shown.topics else ""
-    return f"{failure}{TOLD[shown.outcome]}{held} ({shown.times} times with {users}{named}). For instance:"
+    about = f", about {', '.join(shown.topics)}" if shown.topics else ""
+    return f"{failure}{TOLD[shown.outcome]}{held} ({shown.times} times with {users}{about}). For instance:"
 
 
 def _details(case: Case, kind: FeedbackKind) -> list[str]:
@@ -170,14 +171,10 @@ def _details(case: Case, kind: FeedbackKind) -> list[str]:
     if kind in JUDGING:
         lines.append(f"Right was: choice {case.golden + 1}")
     if kind == "with_exposed_states":
-        lines.append(f"The user had told in this period: {_states(case.updates)}")
+        lines.append(f"The user had told in this period: {named(case.updates)}")
     if kind == "diagnostic":
-        lines += [f"It needed: {_states(case.states)}", f"The user had said: {' / '.join(case.said) or 'nothing'}"]
+        lines += [f"It needed: {named(case.states)}", f"The user had said: {' / '.join(case.said) or 'nothing'}"]
     return [_short(line) for line in (*lines, f"The memory then: {memory}")]
-
-
-def _states(states: Any) -> str:
-    return "; ".join(f"{state}: {value}" for state, value in states.items())
 
 
 def _short(line: str) -> str:

@@ -80,4 +80,9 @@ def _of_answer(answer: Answer, scenario: "Scenario", kind: FeedbackKind) -> str:
 
 
 def _states(states: States) -> str:
-    return f"{REMINDER}: " + "; ".join(f"{state}: {value}" for state, value in states.items())
+    return f"{REMINDER}: {named(states)}"
+
+
+def named(states: States) -> str:
+    """States in words."""
+    return "; ".join(f"{state}: {value}" for state, value in states.items())

@@ -14,9 +14,8 @@ from amemgym_train.policy.base import Policy
 from amemgym_train.reflection.cases import cases_of
 from amemgym_train.reflection.edits import Refused, edited
 from amemgym_train.reflection.feedback import summarise
-from amemgym_train.reflection.leaks import Secrets
 from amemgym_train.reflection.reflectors import Ask, reflector_of
-from amemgym_train.reflection.room import leaves_room
+from amemgym_train.reflection.room import bounds_of
 from amemgym_train.rollout.records import Episode
 
 if TYPE_CHECKING:
@@ -42,17 +41,14 @@ class PeriodReflection:
         diagnosis = diagnose(episode) if episode.probes else None
         cases = cases_of(episode, self.scenario, diagnosis, range(period, period + 1))
         feedback = summarise(cases, config.feedback, config.prompts.max_chars)
-        secrets, guided = Secrets([self.scenario]), self.recipe.agent.start == "guided_info_type"
+        bounds, guided = bounds_of(config.prompts, [self.scenario], self.policy), self.recipe.agent.start == "guided_info_type"
         reflector = reflector_of(config.reflector, self.policy, self.recipe.policy.dtype, agent.seed, episode.id)
         for target in config.prompts.targets:
             name = WRITERS[self.recipe.agent.name] if target in ("write", "types") else target
             prompt, verdict = agent.prompts[name], {"period": period, "target": target}
             reply = await reflector.reply(Ask(target, name, prompt, feedback, period, guided))
             try:
-                limit, reject = config.prompts.max_chars, config.prompts.leaks == "reject"
-                edit = edited(target, name, prompt, reply, limit, secrets, reject)
-                if not leaves_room(self.policy, edit.prompt):
-                    raise Refused("long", "it leaves too little room in the model's window")
+                edit = edited(target, name, prompt, reply, bounds)
             except Refused as refusal:
                 agent.rewrites.append(verdict | {"verdict": f"refused_{refusal.kind}", "message": str(refusal), "changes": []})
                 continue

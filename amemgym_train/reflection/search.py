@@ -17,9 +17,8 @@ from typing import Any
 from amemgym_train.agents.templates import Prompt
 from amemgym_train.config.reflection import WRITERS, PromptsConfig, Target
 from amemgym_train.policy.base import TooLong
-from amemgym_train.reflection.edits import REFUSALS, Refused, edited
+from amemgym_train.reflection.edits import REFUSALS, Bounds, Refused, edited
 from amemgym_train.reflection.feedback import Feedback
-from amemgym_train.reflection.leaks import Secrets
 from amemgym_train.reflection.paired import Comparison, compare
 from amemgym_train.reflection.pareto import draw, front
 from amemgym_train.reflection.reflectors import Ask
@@ -98,14 +97,11 @@ def search(
     config: PromptsConfig,
     play: Play,
     reply: Reply,
-    secrets: Secrets,
+    bounds: Bounds,
     seed: int,
     guided: bool = False,
-    fits: Callable[[Prompt], bool] = lambda prompt: True,
 ) -> Found:
-    """Make ``config.proposals`` proposals. ``pool``: other prompts kept before, tried again first; ``agent``: its name;
-    ``fits``: whether a prompt leaves room in the window of what answers.
-    """
+    """Make ``config.proposals`` proposals. ``pool``: other prompts kept before, tried again first; ``agent``: its name."""
     found = Found([Candidate(0, start, train=play(start, "train"), validation=play(start, "validation"))])
     for prompts in pool:
         _judge(found, _add(found, Candidate(len(found.candidates), prompts, verdict="kept")), config, play)
@@ -117,16 +113,14 @@ def search(
         one = _add(found, Candidate(len(found.candidates), parent.prompts, parent.number, target))
         ask = Ask(target, name, parent.prompts[name], parent.train.feedback, number, guided)
         try:
-            edit = edited(target, name, ask.prompt, reply(ask), config.max_chars, secrets, config.leaks == "reject")
+            edit = edited(target, name, ask.prompt, reply(ask), bounds)
         except Refused as refusal:
             one.verdict, one.message = f"refused_{refusal.kind}", str(refusal)
             continue
         one.prompts, one.changes, one.leaks = {**parent.prompts, name: edit.prompt}, edit.changes, edit.leaks
         try:
-            if not fits(edit.prompt):
-                raise TooLong("it leaves too little room in the model's window")
             _judge(found, one, config, play)
-        except TooLong as error:
+        except TooLong as error:  # of a server's window, which is not known before
             one.verdict, one.message, one.train, one.validation = "refused_long", str(error), None, None
     scores = {one.number: one.validation.memory_score for one in found.candidates if one.validation is not None}
     found.kept = front(scores, config.keep)

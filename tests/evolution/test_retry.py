@@ -58,7 +58,9 @@ def test_a_chat_model_may_write_the_reflections(write_recipe, amemgym_train, cha
     [entry] = json.loads((tmp_path / "runs/tiny/summary.json").read_text())["iterations"]
     hinted = sum(count for key, count in entry["retry"].items() if key.startswith("hints_"))
     assert 0 < len(server.requests) <= hinted and entry["retry"]["tries"] > 0
-    assert "It will try again" not in result.stdout and "reflection.reflector.chat: adviser" in result.stderr
+    assert "reflection.reflector.chat: adviser" in result.stderr  # what it has cost is told
+    asked = server.requests[0]["messages"]
+    assert "will try again" in asked[0]["content"] and "Its reply:" in asked[-1]["content"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amemgym_train.agents.templates import TYPES, load_prompts, write_prompts
-from amemgym_train.reflection.edits import REFUSALS, Edit, Refused, edited, types_of
+from amemgym_train.reflection.edits import REFUSALS, Bounds, Edit, Refused, edited, types_of
 from amemgym_train.reflection.leaks import Secrets
 
 NONE = Secrets([])
@@ -19,12 +19,12 @@ TEXTS = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
 
 
 def rewrite(reply, target="write", name="write", **options):
-    return edited(target, name, PROMPTS[name], reply, **{"max_chars": LIMIT, "secrets": NONE} | options)
+    return edited(target, name, PROMPTS[name], reply, Bounds(**{"max_chars": LIMIT, "secrets": NONE} | options))
 
 
-def refused(reply, **options):
+def refused(reply, target="write", **options):
     with pytest.raises(Refused) as error:
-        rewrite(reply, **options)
+        rewrite(reply, target, **options)
     assert error.value.kind in REFUSALS and str(error.value)
     return error.value.kind
 
@@ -93,13 +93,14 @@ def test_replies_that_change_nothing_are_told_apart():
     assert refused("x" * 100_000) == "unreadable" and refused("{" * 500_000) == "long"
     assert refused(json.dumps({"new_prompt": whole + "x" * 100_000})) == "long"
     assert refused(json.dumps({"new_types": "- a\n---\n- b"}), target="types") == "shape"
+    assert refused(json.dumps({"new_prompt": f"Now. {whole}"}), fits=lambda prompt: False) == "long"
 
 
 def test_the_line_above_the_types_cannot_be_lost_and_may_be_the_last():
     lost = PROMPTS["write"].text.replace(TYPES, "Remember these:")
     assert refused(json.dumps({"new_prompt": lost})) == "shape"
     bare = replace(PROMPTS["write"], instruction=f"Take notes.\n{TYPES}")
-    new = edited("types", "write", bare, json.dumps({"new_types": "- all"}), LIMIT, NONE).prompt
+    new = edited("types", "write", bare, json.dumps({"new_types": "- all"}), Bounds(LIMIT, NONE)).prompt
     assert new.instruction == f"Take notes.\n{TYPES}\n- all" and types_of(bare) == "" and types_of(new) == "- all"
 
 

@@ -10,6 +10,7 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import agents
 from amemgym_train.policy.base import Sampling
 from amemgym_train.reflection import period as module
+from amemgym_train.reflection import room
 from amemgym_train.rollout.pieces import Pieces
 from amemgym_train.rollout.pool import Task
 from amemgym_train.rollout.runner import Inquiry, ask_again, play
@@ -105,6 +106,6 @@ def test_an_episode_that_goes_on_in_a_later_period_rewrites_what_it_had_rewritte
 
 
 def test_a_rewrite_that_leaves_no_room_in_the_window_is_refused(played, monkeypatch):
-    monkeypatch.setattr(module, "leaves_room", lambda policy, prompt: False)
+    monkeypatch.setattr(room, "leaves_room", lambda policy, prompt: False)
     episodes, _ = played()
     assert {one["verdict"] for episode in episodes for one in episode.states[-1]["rewrites"]} == {"refused_long"}

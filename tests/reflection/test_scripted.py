@@ -4,7 +4,7 @@ import pytest
 
 from amemgym_train.agents.parsing import parse_object
 from amemgym_train.agents.templates import load_prompts
-from amemgym_train.reflection.edits import Refused, edited
+from amemgym_train.reflection.edits import Bounds, Refused, edited
 from amemgym_train.reflection.feedback import Feedback
 from amemgym_train.reflection.leaks import Secrets
 from amemgym_train.reflection.reflectors import Ask
@@ -16,7 +16,7 @@ CALLS = [(target, name) for target, names in NAMES.items() for name in names]
 
 def rewritten(target, name, prompt, draw=0):
     ask = Ask(target, name, prompt, Feedback("diagnostic", "", (), {}), draw)
-    return edited(target, name, prompt, asyncio.run(ScriptedReflector().reply(ask)), 20_000, Secrets([])).prompt
+    return edited(target, name, prompt, asyncio.run(ScriptedReflector().reply(ask)), Bounds(20_000, Secrets([]))).prompt
 
 
 @pytest.mark.parametrize("folder", ["default", "fewshot"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.reflection import PromptsConfig
 from amemgym_train.policy.base import TooLong
-from amemgym_train.reflection.edits import REFUSALS
+from amemgym_train.reflection.edits import REFUSALS, Bounds
 from amemgym_train.reflection.feedback import Feedback
 from amemgym_train.reflection.leaks import Secrets
 from amemgym_train.reflection.search import search, target_of
@@ -46,7 +46,7 @@ def words(*said):
 
 def find(play, reply, pool=(), fits=lambda prompt: True, **changes):
     config = PromptsConfig(cadence="iteration", **{"proposals": 3, "alpha": 0.05} | changes)
-    return search(START, pool, "awi", config, play, reply, Secrets([]), seed=0, fits=fits)
+    return search(START, pool, "awi", config, play, reply, Bounds(config.max_chars, Secrets([]), fits=fits), seed=0)
 
 
 def longer_is_better(instruction, user):
