@@ -9,6 +9,7 @@ from amemgym_train.config.chat import problems as chat_problems
 from amemgym_train.config.credit import problems as credit_problems
 from amemgym_train.config.curriculum import problems as curriculum_problems
 from amemgym_train.config.curriculum import scheduled
+from amemgym_train.config.evolution import problems as evolution_problems
 from amemgym_train.config.on_policy import problems as on_policy_problems
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.reflection import problems as reflection_problems
@@ -22,7 +23,7 @@ def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
     own = (_paths, _groups, _operations, _of_one_method, _writes, _generators, _overlaps, _controls)
     of_sections = (agent_problems, credit_problems, reflection_problems, curriculum_problems, on_policy_problems)
-    checks = (*own, *of_sections, server_problems, chat_problems)
+    checks = (*own, *of_sections, evolution_problems, server_problems, chat_problems)
     return [problem for one in checks for problem in one(recipe)]
 
 

@@ -13,8 +13,14 @@ from amemgym_train.config.scenarios import ScenariosConfig
 from amemgym_train.config.source import Source, read_source
 from amemgym_train.errors import UserError
 
-# Where a run lives, where its metrics go and how long it lasts: none of these changes what one iteration computes.
-UNHASHED = {"name": True, "output": True, "tracking": True, "evolution": {"iterations"}}
+# Where a run lives and what stays of it, where its metrics go, how long it lasts, who starts its processes and where its servers
+# are: none of these changes what one iteration computes.
+UNHASHED = {
+    **{"name": True, "output": True, "tracking": True},
+    "evolution": {"iterations", "launcher", "launch", "keep_last"},
+    "policy": {"server": {"urls", "timeout_s", "retries", "max_requests", "api_key_env"}},
+    "training": {"save_steps": True, "grpo": {"save_steps"}, "ppo": {"save_steps"}},
+}
 
 
 def load_recipe(path: str | Path | None, overrides: list[str] | None = None) -> Recipe:

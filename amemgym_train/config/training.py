@@ -33,7 +33,8 @@ class TrainingConfig(Section):
     ``keep_per_slot``: completions (dpo: pairs) kept at most of a group's calls at one slot; ``max_rows``: how many in all (None:
     no bound).
     ``known_answers_only`` keeps an answer only when the probe shows that the agent knew the states it needs.
-    ``warmup_ratio``: share of the steps during which the learning rate rises.
+    ``warmup_ratio``: share of the steps during which the learning rate rises. ``save_steps``: optimiser steps of rft and dpo
+    between checkpoints, from which a killed training goes on (0: none); on-policy methods have their own.
     """
 
     method: Literal["rft", "dpo", "grpo", "dr_grpo", "rloo", "reinforce_pp", "ppo", "none"] = "rft"
@@ -53,6 +54,7 @@ class TrainingConfig(Section):
     gradient_checkpointing: bool = False
     scheduler: Literal["linear", "cosine", "constant_with_warmup"] = "linear"
     logging_steps: int = Field(10, ge=1)
+    save_steps: int = Field(50, ge=0)
 
     @property
     def selects(self) -> bool:
