@@ -116,17 +116,27 @@ def evolve(arguments: argparse.Namespace) -> None:
 
     if arguments.json and not arguments.dry_run:
         raise UserError("--json goes with --dry-run: a run's figures are in its summary.json")
-    recipe = load_recipe(arguments.recipe, arguments.overrides)
+    keep = [] if arguments.keep_last is None else [f"evolution.keep_last={arguments.keep_last}"]
+    recipe = load_recipe(arguments.recipe, arguments.overrides + keep)
+    if arguments.since is not None and arguments.fork is None:
+        raise UserError("--from goes with --fork NAME, which begins a new run; a run by itself goes on where it stopped")
     if arguments.dry_run:
         from amemgym_train.evolution.plan import dry_run
 
         return dry_run(recipe, arguments.json)
     main_process = os.environ.get("RANK", "0") == "0"  # set by a distributed launch
+    if arguments.fork is not None:
+        from amemgym_train.evolution.fork import fork, renamed
+
+        recipe = fork(recipe, arguments.fork, arguments.since) if main_process else renamed(recipe, arguments.fork)
     if main_process:
         print(describe(recipe), flush=True)
-    from amemgym_train.evolution.loop import evolve as evolved  # loads torch: only for a recipe that holds
+    from amemgym_train.evolution.processes import dies_with_parent
+    from amemgym_train.evolution.run import evolve as evolved  # loads torch: only for a recipe that holds
 
-    evolved(recipe)
+    if "RANK" in os.environ:  # else whoever started it may leave
+        dies_with_parent()
+    evolved(recipe, arguments.machine_rank)
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
@@ -179,6 +189,10 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
     command = _command(commands, evolve, "play, diagnose, train, evaluate, repeat", "recipes/configs/quickstart.yaml seed=1")
     _takes_recipe(command, ())
+    command.add_argument("--fork", metavar="NAME", help="begin the run NAME from what this one has done, with another recipe")
+    command.add_argument("--from", type=_whole, dest="since", metavar="N", help="with --fork: the last iteration taken over")
+    command.add_argument("--keep-last", type=_positive, metavar="N", help="whose episodes and adapter stay, with the best")
+    command.add_argument("--machine-rank", type=_whole, default=0, metavar="N", help="of this machine, with launcher accelerate")
     command.add_argument("--dry-run", action="store_true", help="build all but the weights, say what would happen, write nothing")
     command.add_argument("--json", action="store_true", help="with --dry-run: print JSON instead of sentences")
 

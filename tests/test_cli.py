@@ -135,7 +135,7 @@ def test_rollout_prints_where_the_episodes_are(recipe, monkeypatch, capsys):
 
 
 def test_evolve_says_what_will_be_done_and_only_on_the_main_process(recipe, monkeypatch, capsys):
-    replace(monkeypatch, "amemgym_train.evolution.loop.evolve", lambda recipe: {"best": 1})
+    replace(monkeypatch, "amemgym_train.evolution.run.evolve", lambda recipe, machine: {"best": 1})
     assert cli.main(["evolve", str(recipe)]) == 0
     assert "x: 3 iterations of the awi agent" in capsys.readouterr().out
     monkeypatch.setenv("RANK", "1")
@@ -144,19 +144,19 @@ def test_evolve_says_what_will_be_done_and_only_on_the_main_process(recipe, monk
 
 
 def test_an_interrupt_says_how_to_go_on(recipe, monkeypatch, capsys):
-    def evolve(recipe):
+    def evolve(recipe, machine):
         raise KeyboardInterrupt
 
-    replace(monkeypatch, "amemgym_train.evolution.loop.evolve", evolve)
+    replace(monkeypatch, "amemgym_train.evolution.run.evolve", evolve)
     assert cli.main(["evolve", str(recipe), "seed=1"]) == 130
     assert f"run again: amemgym-train evolve {recipe} seed=1" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_told_and_other_errors_of_the_system_are_not_hidden(recipe, monkeypatch, capsys):
-    def evolve(recipe):
+    def evolve(recipe, machine):
         raise OSError(number, os.strerror(number), "runs/x/metrics.jsonl")
 
-    replace(monkeypatch, "amemgym_train.evolution.loop.evolve", evolve)
+    replace(monkeypatch, "amemgym_train.evolution.run.evolve", evolve)
     number = errno.ENOSPC
     assert cli.main(["evolve", str(recipe)]) == 2
     assert "no space left while writing runs/x/metrics.jsonl" in capsys.readouterr().err

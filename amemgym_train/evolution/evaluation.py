@@ -24,7 +24,8 @@ from amemgym_train.evaluation.settings import adopt, hash_of, settings
 from amemgym_train.evaluation.upper import ask_upper, bound
 from amemgym_train.evaluation.written import write_upper
 from amemgym_train.evolution import ranks
-from amemgym_train.evolution.loop import claimed, named_files
+from amemgym_train.evolution.folder import claimed
+from amemgym_train.evolution.inputs import named_files
 from amemgym_train.evolution.manifest import digest
 from amemgym_train.evolution.policies import answering, totals
 from amemgym_train.evolution.stages import check_scrambled

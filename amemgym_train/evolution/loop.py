@@ -3,40 +3,51 @@
 Test users are met before the first iteration and after the last.
 """
 
-import fcntl
 import json
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from amemgym_train.agents.templates import SETS
 from amemgym_train.config.curriculum import scheduled
-from amemgym_train.config.load import UNHASHED, recipe_hash
+from amemgym_train.config.load import recipe_hash
 from amemgym_train.config.recipe import Recipe
-from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks, reflection, stages
-from amemgym_train.evolution.manifest import Stages, digest
-from amemgym_train.evolution.policies import check_trains
-from amemgym_train.evolution.summary import show, summarise
+from amemgym_train.evolution.disk import Disk
+from amemgym_train.evolution.folder import link
+from amemgym_train.evolution.fork import Origin
+from amemgym_train.evolution.gate import judge
+from amemgym_train.evolution.inputs import named_files
+from amemgym_train.evolution.manifest import Stages, Start, Work
+from amemgym_train.evolution.summary import summarise
 from amemgym_train.files import write_json
 from amemgym_train.tracking.tracker import Tracker
+
+HEAVY = ("episodes", "retries", "eval_episodes", "adapter", "rows.json", "candidates")  # what pruning removes
 
 
 class Evolution:
     """One run. ``best`` is the iteration whose adapter and prompts stand (0 = what the run started with: the base model, or
     ``policy.adapter`` on it, and the recipe's prompts), ``scores`` the validation score of each.
+
+    ``start`` performs a stage (None: this process does), see ``Stages``. ``leads``: whether this process keeps the run's book:
+    its metrics, its links, and what of it stays on disk.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, start: Start | None = None, leads: bool = True) -> None:
         self.recipe = recipe
         self.hash = recipe_hash(recipe)
         self.folder = recipe.run_dir
         self.files = named_files(recipe)
+        self.origin = Origin.of(self.folder)
+        self.start = start or Stages.perform
+        self.leads = leads
+        self.disk = Disk(recipe)
         self.seconds: dict[str, float] = {}
         self.best = 0
+        self.rejections = 0  # in a row
+        self.stopped: int | None = None  # the iteration after which the gate ended the run
         self.scores: list[float] = []
         self.history: list[dict[str, Any]] = []
-        self.tracker: Tracker | None = None  # the main process's
+        self.tracker: Tracker | None = None  # the leading process's
 
     def run(self) -> dict[str, Any]:
         """All stages that are not finished yet; returns the summary."""
@@ -44,41 +55,62 @@ class Evolution:
         self.scores.append(self.validate(0))
         for iteration in range(1, self.recipe.evolution.iterations + 1):
             self.iterate(iteration)
+            if self.stopped is not None:
+                break
         after = self.test("after", self.best)
-        return summarise(self.recipe, before, after, self.history, self.best, self.seconds)
+        return summarise(self.recipe, before, after, self.history, self.best, self.seconds, self.stopped)
 
     def iterate(self, iteration: int) -> None:
         """One turn of the loop; the new adapter and the new prompts stand, both, only if the gate lets them pass."""
         reflected = self.reflect(iteration)
         played, tried, training = self.train(iteration)
         score = self.validate(iteration)
-        gate = self.recipe.evolution.gate
-        passed = score >= self.scores[self.best] + gate.min_delta
-        verdict = {"score": score, "best_before": self.scores[self.best], "min_delta": gate.min_delta, "passed": passed}
-        book = self.stages(iteration)
-        book.run("gate", verdict, lambda out: write_json(out / "gate.json", verdict) if ranks.is_main() else None)
         self.scores.append(score)
+        verdict = self.judge(iteration)
+        passed = verdict["passed"]
         entry = {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
+        entry |= {"gate": {key: verdict[key] for key in ("decision", "difference", "low", "high", "share")}}
         self.history.append(entry | ({"retry": tried} if tried else {}) | ({"reflection": reflected} if reflected else {}))
         if passed:
             self.best = iteration
-        self.log({"best_iteration": self.best, "passed": int(passed)}, iteration, "gate")
+        self.rejections = verdict["rejections"]
+        self.stopped = iteration if verdict["decision"] == "stop" else None
+        self.log({"best_iteration": self.best, "passed": int(passed), **verdict}, iteration, "gate")
         self.log(self.recipe.evolution.curriculum.at(iteration), iteration, "curriculum")
         for stage, figures in (("reflect", reflected), ("rollout", played), ("retry", tried), ("train", training)):
             self.log(figures, iteration, stage)
         self.log_steps(iteration)
-        self.link("latest", iteration)
-        if self.best:
-            self.link("best", self.best)
+        if self.leads and ranks.is_main():
+            link(self.folder, "latest", self.iteration_folder(iteration))
+            if self.best:
+                link(self.folder, "best", self.iteration_folder(self.best))
+            self.prune(iteration)
+
+    def judge(self, iteration: int) -> dict[str, Any]:
+        """The gate: the iteration's validation users against the same users with the best so far."""
+        config, best, book = self.recipe.evolution.gate, self.best, self.stages(iteration)
+        name = "eval_users.json"
+        digests = {key: self.stages(at).outputs("evaluate")[name] for key, at in (("new", iteration), ("best", best))}
+        inputs = {"recipe": self.given(iteration)["recipe"], "rejections": self.rejections, "best_iteration": best, **digests}
+
+        def work(out: Path) -> dict[str, Any]:
+            new, old = (json.loads((self.iteration_folder(at) / name).read_text(encoding="utf-8")) for at in (iteration, best))
+            found = judge(new, old, config, self.rejections).to_dict()
+            verdict = {"score": self.scores[iteration], "best_before": self.scores[best], "best_iteration_before": best, **found}
+            if ranks.is_main():
+                write_json(out / "gate.json", verdict)
+            return verdict
+
+        return book.run("gate", inputs, work)
 
     def reflect(self, iteration: int) -> dict[str, Any]:
         """Before anything is played: rows are to be drawn with the prompts that the adapter is then judged with."""
         if not self.rewrites:
             return {}
         best, before = self.best, self.iteration_folder(iteration - 1) if iteration > 1 else None
-        recipe, came_from = scheduled(self.recipe_at(best), iteration), self.inputs(best)
-        kept = {} if before is None else {"candidates": digest(before / "reflection.json")}
-        about = self.inputs(best, 0) | self.recipe.evolution.curriculum.at(iteration)  # all that a trial depends on, but prompts
+        recipe, came_from = scheduled(self.recipe_at(best), iteration), self.inputs(iteration, best)
+        kept = {} if before is None else {"candidates": self.stages(iteration - 1).outputs("reflect")["reflection.json"]}
+        about = self.inputs(iteration, best, 0) | self.recipe.evolution.curriculum.at(iteration)  # of a trial, but its prompts
         evaluated, guided = self.iteration_folder(best) / "eval_episodes", self.recipe.agent.start == "guided_info_type"
         return self.stages(iteration).run(
             "reflect",
@@ -94,20 +126,22 @@ class Evolution:
         tried: dict[str, Any] = {}
         if self.recipe.training.method == "none":
             return played, tried, {}
-        recipe, came_from = scheduled(self.recipe_at(iteration), iteration), self.inputs(self.best, iteration)
+        recipe, came_from = scheduled(self.recipe_at(iteration), iteration), self.inputs(iteration, self.best, iteration)
         here, book = self.iteration_folder(iteration), self.stages(iteration)
         best, version = self.adapter(self.best), self.version(self.best)
+        rows = dict(came_from)  # what those come from that are trained on
         if self.recipe.training.selects:  # an on-policy method plays its episodes while it trains
             played = book.run("rollout", came_from, lambda out: stages.roll_out(recipe, iteration, best, version, out))
-            played = played | book.run("diagnose", came_from, lambda out: stages.diagnose_rollout(here / "episodes", out))
+            rows["episodes"] = book.outputs("rollout")["episodes"]
+            played = played | book.run("diagnose", rows, lambda out: stages.diagnose_rollout(here / "episodes", out))
         if self.recipe.training.selects and self.recipe.reflection.retry.episodes:
-            tried = book.run(
-                "retry", came_from, lambda out: stages.try_again(recipe, iteration, best, version, here / "episodes", out)
-            )
+            firsts = here / "episodes"
+            tried = book.run("retry", rows, lambda out: stages.try_again(recipe, iteration, best, version, firsts, out))
+            rows["retries"] = book.outputs("retry")["retries"]
         start = 0 if self.recipe.evolution.start_from == "base" else self.best
         training = book.run(
             "train",
-            {**came_from, "start": self.version(start)},
+            {**rows, "start": self.version(start), **self.weights(start, "start_adapter")},
             lambda out: stages.train(recipe, iteration, here, self.adapter(start), out),
         )
         return played, tried, training
@@ -116,7 +150,7 @@ class Evolution:
         """The validation memory score of an iteration's adapter."""
         result = self.stages(iteration).run(
             "evaluate",
-            self.inputs(iteration),
+            self.inputs(iteration, iteration),
             lambda out: stages.evaluate(
                 self.recipe_at(iteration), "validation", self.adapter(iteration), self.version(iteration), out, "eval"
             ),
@@ -127,22 +161,36 @@ class Evolution:
     def test(self, name: str, iteration: int) -> dict[str, Any]:
         """The figures on test users; after the last iteration with the controls."""
         controls = self.recipe.evaluation.controls if name == "after" else ()
-        result = Stages(self.folder / "test", "test", self.seconds).run(
+        at = 0 if name == "before" else self.recipe.evolution.iterations
+        result = Stages(self.folder / "test", "test", self.seconds, self.begin).run(
             name,
-            {**self.inputs(iteration), "controls": list(controls)},
+            {**self.inputs(at, iteration), "controls": list(controls)},
             lambda out: stages.evaluate(
                 self.recipe_at(iteration), "test", self.adapter(iteration), self.version(iteration), out, name, controls
             ),
         )
-        self.log(result["agent"], 0 if name == "before" else self.recipe.evolution.iterations, f"test_{name}")
+        self.log(result["agent"], at, f"test_{name}")
         return result
+
+    def begin(self, book: Stages, name: str, inputs: dict[str, Any], work: Work) -> None:
+        """Have a stage performed for which there is room."""
+        if self.leads and ranks.is_main():
+            self.disk.check(book.folder, book.label, name)
+        self.start(book, name, inputs, work)
+
+    def prune(self, iteration: int) -> None:
+        """Remove what is large of the iterations that ``evolution.keep_last`` does not name; that of the best stays."""
+        last = self.recipe.evolution.keep_last
+        for old in range(0 if last is None else max(iteration - last + 1, 0)):
+            if old != self.best:
+                self.stages(old).prune(HEAVY)
 
     def iteration_folder(self, iteration: int) -> Path:
         return self.folder / "iterations" / f"{iteration:03d}"
 
     def stages(self, iteration: int) -> Stages:
         label = f"iteration {iteration} of {self.recipe.evolution.iterations}"
-        return Stages(self.iteration_folder(iteration), label, self.seconds)
+        return Stages(self.iteration_folder(iteration), label, self.seconds, self.begin)
 
     def adapter(self, iteration: int) -> Path | None:
         start = self.recipe.policy.adapter
@@ -171,11 +219,25 @@ class Evolution:
             return self.recipe
         return reflection.with_prompts(self.recipe, folder)
 
-    def inputs(self, iteration: int, prompts: int | None = None) -> dict[str, Any]:
-        """What a stage depends on that answers with an iteration's adapter, and with its prompts or those of ``prompts``."""
-        folder = self.prompts(iteration if prompts is None else prompts)
-        worded = {} if folder is None else {"prompts": digest(folder)}
-        return {"recipe": self.hash, "policy": self.version(iteration), **worded, **self.files}
+    def inputs(self, at: int, iteration: int, prompts: int | None = None) -> dict[str, Any]:
+        """What a stage of iteration ``at`` depends on that answers with the adapter of ``iteration``, and with its prompts or
+        those of iteration ``prompts``."""
+        told = iteration if prompts is None else prompts
+        worded = {} if self.prompts(told) is None else {"prompts": self.stages(told).outputs("reflect")["prompts"]}
+        return {
+            "policy": self.version(iteration),
+            **self.weights(iteration, "adapter"),
+            **worded,
+            **self.given(at),
+        }
+
+    def given(self, iteration: int) -> dict[str, str]:
+        """Digests of the recipe and of the files that it names, of the run in which the iteration was made."""
+        return self.origin.given.get(iteration, {"recipe": self.hash, **self.files})
+
+    def weights(self, iteration: int, key: str) -> dict[str, str]:
+        """The digest of the adapter that ``iteration`` made, under ``key``; nothing where it made none."""
+        return {key: self.stages(iteration).outputs("train")["adapter"]} if self.trained(iteration) else {}
 
     def log(self, metrics: dict[str, Any], step: int, stage: str) -> None:
         if self.tracker is not None:
@@ -192,108 +254,3 @@ class Evolution:
             if "tokens_sampled" in entry:  # the last entry sums up the training
                 figures = {name: value for name, value in entry.items() if name != "step"}
                 self.log(figures, done + entry["step"] // settings.updates, self.recipe.training.method)
-
-    def link(self, name: str, iteration: int) -> None:
-        """Let ``name`` in the run folder lead to an iteration: ``latest`` to the newest, ``best`` to the one that stands."""
-        if ranks.is_main():
-            scratch = self.folder / f".{name}.partial"
-            scratch.unlink(missing_ok=True)
-            scratch.symlink_to(self.iteration_folder(iteration).relative_to(self.folder), target_is_directory=True)
-            scratch.replace(self.folder / name)
-
-
-def evolve(recipe: Recipe) -> dict[str, Any]:
-    """Run, or go on with, the evolution of ``recipe`` in its run folder; writes ``summary.json`` there and returns it.
-
-    UserError: the folder holds the run of another recipe, another process works in it, or what plays cannot be trained.
-    """
-    check_trains(recipe)
-    run = Evolution(recipe)
-    if not ranks.is_main():
-        ranks.wait()  # for the main process to have made the folder
-        return run.run()
-    with claimed(run.folder):
-        adopt(recipe, run.folder)
-        ranks.wait()
-        with Tracker(run.folder, recipe.tracking, recipe.model_dump(mode="json")) as run.tracker:
-            summary = run.run()
-        write_json(run.folder / "summary.json", summary)
-    show(summary, run.folder)
-    return summary
-
-
-@contextmanager
-def claimed(folder: Path, instead: str = "another name=... or output=..."):
-    """Hold the run folder, so that no second process writes into it. The lock goes with this process, however it ends.
-
-    ``instead``: what the user may choose when it cannot be held.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError, PermissionError) as error:
-        raise UserError(f"{folder}: no folder can be made there ({error}); choose {instead}") from error
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(f"{folder}: another process works on this run; wait for it, or choose {instead}") from error
-        yield
-
-
-def adopt(recipe: Recipe, folder: Path) -> None:
-    """Write config.json; once a stage has finished only that of the same recipe, so that one run never mixes two."""
-    check_same(recipe, folder)
-    write_json(folder / "config.json", recipe.model_dump(mode="json"))
-
-
-def check_same(recipe: Recipe, folder: Path) -> None:
-    """UserError when stages have finished in ``folder`` that are not known to be of ``recipe``."""
-    path = folder / "config.json"
-    if not path.exists() and any(folder.rglob("manifest.json")):
-        raise UserError(f"{path} is missing, so it cannot be said whose run this is; choose another name=..., or put it back")
-    if path.is_file() and any(folder.rglob("manifest.json")):
-        try:
-            stored = Recipe.model_validate(json.loads(path.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise UserError(
-                f"{path} is damaged or from another version ({str(error).splitlines()[0]}). Put it back as it was, or choose "
-                "another name=..."
-            ) from error
-        keys = differing(*(one.model_dump(mode="json", exclude=UNHASHED) for one in (stored, recipe)))
-        if keys:
-            raise UserError(
-                f"{folder} holds a run of another recipe; it differs in {', '.join(keys)}. Choose another name=..., or delete "
-                "the folder to start over"
-            )
-
-
-def named_files(recipe: Recipe) -> dict[str, str]:
-    """Digests of the files that the recipe names, by key: what they hold decides a stage as much as the recipe does.
-
-    UserError: ``policy.adapter`` is no folder of a saved adapter.
-    """
-    files: dict[str, str | None] = {"policy.adapter": recipe.policy.adapter}
-    if recipe.policy.adapter is not None:
-        from amemgym_train.training.lora import check_adapter
-
-        check_adapter(recipe.policy.adapter)
-    for role in ("train", "validation", "test"):
-        scenarios = getattr(recipe.scenarios, role)
-        files[f"scenarios.{role}.data"] = scenarios.data
-        files[f"scenarios.{role}.personas"] = scenarios.personas or None
-        files[f"scenarios.{role}.language"] = scenarios.language if "/" in scenarios.language else None  # else a shipped pack
-    if recipe.agent.prompts not in SETS:
-        files["agent.prompts"] = recipe.agent.prompts
-    return {key: digest(Path(path)) for key, path in files.items() if path is not None}
-
-
-def differing(stored: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:
-    """The dotted keys whose values differ."""
-    keys: list[str] = []
-    for key in wanted:
-        ours, theirs = wanted[key], stored.get(key)
-        if isinstance(ours, dict) and isinstance(theirs, dict):
-            keys += differing(theirs, ours, f"{prefix}{key}.")
-        elif ours != theirs:
-            keys.append(prefix + key)
-    return keys

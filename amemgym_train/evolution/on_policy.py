@@ -1,6 +1,5 @@
 """The train stage of on-policy methods: every optimiser step plays its own episodes with the weights as they are by then."""
 
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,8 +9,9 @@ from amemgym_train.agents import build_agent
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import GREEDY, agents, environment
 from amemgym_train.evolution import ranks
+from amemgym_train.evolution.manifest import kept
+from amemgym_train.evolution.plays import play_again
 from amemgym_train.evolution.policies import server_policy
-from amemgym_train.evolution.stages import play_again
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import RandomPolicy
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: int, out: Path) -> dict[str, Any]:
     """Train an adapter by the method's on-policy steps, and save it with the figures of every step.
 
-    Checkpoints lie beside ``out``, where a killed stage leaves them: the same stage goes on from the last one.
+    A stage that was killed goes on from its last checkpoint.
     """
     from amemgym_train.policy.references import load
     from amemgym_train.training.critic import save_head
@@ -57,7 +57,7 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
         scenarios = {scenario.id: scenario for scenario in users_of(recipe, iteration, step)}
         return second_rows(recipe, policy, scenarios, episodes, seed + step)
 
-    checkpoints = out.parent / ".train.checkpoints"
+    checkpoints = kept(out) / "checkpoints"
     tries = {"imitate": imitate} if recipe.reflection.retry.episodes else {}
     train = partial(train_ppo, start=adapter) if recipe.training.method == "ppo" else partial(train_grpo, **tries)
     metrics = train(
@@ -84,9 +84,6 @@ def train_on_policy(recipe: Recipe, iteration: int, adapter: Path | None, seed: 
         save_adapter(model, out / "adapter", weights)
         if recipe.training.method == "ppo":
             save_head(weights, out / "adapter", model.value_head.state)  # the next iteration goes on with it
-    ranks.wait()
-    if ranks.is_main():
-        shutil.rmtree(checkpoints, ignore_errors=True)
     steps = [entry for entry in log if "tokens_sampled" in entry]
     episodes = sum(entry["episodes"] for entry in steps)
     sampled = sum(entry["tokens_sampled"] + entry.get("retry/tokens_sampled", 0) for entry in steps)

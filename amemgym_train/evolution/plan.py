@@ -10,17 +10,16 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks
-from amemgym_train.evolution.loop import check_same, named_files
+from amemgym_train.evolution.folder import check_same
+from amemgym_train.evolution.inputs import named_files
 from amemgym_train.evolution.manifest import entries_of
 from amemgym_train.evolution.on_policy import longest_reply, most_rows, most_tries, trained_calls
 from amemgym_train.evolution.policies import check_trains
+from amemgym_train.evolution.sizes import model_sizes
 from amemgym_train.policy.references import BUILT_IN
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
-
-TRAINED = 16  # bytes of an adapter's parameter: itself, its gradient and AdamW's two moments, in float32
-SHARED = (0, 8, 12, 16)  # how many of them the processes share, by ZeRO stage: the moments, and the gradient, and all
 
 
 def dry_run(recipe: Recipe, as_json: bool) -> None:
@@ -45,7 +44,7 @@ def plan(recipe: Recipe) -> dict[str, Any]:
         "processes": {"count": ranks.count(), "device": ranks.device(), "sharing": ranks.sharing()[0]},
         "users": {role: len(scenarios) for role, scenarios in users.items()},
         "batch": batch,
-        "model": _model(recipe),
+        "model": model_sizes(recipe),
         "run": _run(recipe),
     }
 
@@ -102,41 +101,6 @@ def _check_trainer(recipe: Recipe, batch: dict[str, int]) -> None:
             arguments.arguments_of(training, folder, recipe.seed, batch["micro_batches"], longest, temperature, on_cpu)
     except ValueError as error:
         raise UserError(f"training: the trainer refuses these settings ({error}); change them in the recipe") from error
-
-
-def _model(recipe: Recipe) -> dict[str, Any]:
-    """Parameters, and bytes on each process while it trains; only the name where nothing of the model is on this machine yet."""
-    from amemgym_train.policy.references import outline
-    from amemgym_train.training.lora import new_adapter, parameters_of
-
-    if recipe.policy.chat is not None:
-        return {"name": recipe.policy.chat.model, "at_hand": False}
-    found = outline(recipe.policy.model, recipe.policy.dtype)
-    if found is None:
-        return {"name": recipe.policy.model, "at_hand": False}
-    model, _ = found
-    size, (_, stage), processes = model.num_parameters(), ranks.sharing(), ranks.count()
-    whole = size * model.dtype.itemsize
-    held = whole // processes if stage == 3 else whole
-    if recipe.training.method == "none":
-        trained = 0
-    elif recipe.policy.adapter:
-        trained = parameters_of(recipe.policy.adapter)
-    else:
-        adapter = new_adapter(model, recipe.policy.lora, recipe.seed)
-        trained = sum(weight.numel() for weight in adapter.parameters() if weight.requires_grad)
-    if recipe.training.method == "ppo" and recipe.training.ppo.value_trunk == "adapter":
-        trained *= 2
-    return {
-        "name": recipe.policy.model,
-        "at_hand": True,
-        "class": type(model).__name__,
-        "parameters": size,
-        "bytes": held,
-        "bytes_playing": whole if recipe.policy.server is None else held,
-        "adapter_parameters": trained,
-        "adapter_bytes": trained * (TRAINED - SHARED[stage]) + trained * SHARED[stage] // processes,
-    }
 
 
 def _run(recipe: Recipe) -> dict[str, Any]:

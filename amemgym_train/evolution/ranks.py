@@ -24,12 +24,17 @@ def _state():
     return PartialState(cpu=parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.cuda.is_available())
 
 
-def is_main() -> bool:
-    return _state().is_main_process
+def count() -> int:
+    """How many processes there are. One alone is known by its environment, without torch."""
+    return 1 if int(os.environ.get("WORLD_SIZE", 1)) == 1 else _state().num_processes
 
 
 def rank() -> int:
-    return _state().process_index
+    return 0 if count() == 1 else _state().process_index
+
+
+def is_main() -> bool:
+    return rank() == 0
 
 
 def device() -> str:
@@ -39,23 +44,19 @@ def device() -> str:
 
 def alone(command: str) -> None:
     """UserError unless this is the only process: ``command`` would score or store each process's share by itself."""
-    if _state().num_processes > 1:
+    if count() > 1:
         raise UserError(f"{command} runs in one process; start it without accelerate launch")
 
 
 def wait() -> None:
     """Return when every process has come here."""
-    _state().wait_for_everyone()
+    if count() > 1:
+        _state().wait_for_everyone()
 
 
 def share(items: Sequence[Item]) -> list[Item]:
     """This process's part of ``items``, dealt in turn; each item goes to exactly one process."""
-    return list(items[_state().process_index :: _state().num_processes])
-
-
-def count() -> int:
-    """How many processes there are."""
-    return _state().num_processes
+    return list(items[rank() :: count()])
 
 
 def sharing() -> tuple[str, int]:

@@ -22,8 +22,9 @@ from amemgym_train.evaluation.controls import GREEDY
 from amemgym_train.evaluation.memory import report
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.memo import Memo
+from amemgym_train.evolution.plays import load_folder, play_users
 from amemgym_train.evolution.policies import answering
-from amemgym_train.evolution.stages import load_folder, play_users, stage_seed, train_users
+from amemgym_train.evolution.stages import stage_seed, train_users
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy
 from amemgym_train.reflection.cases import cases_of

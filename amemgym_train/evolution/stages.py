@@ -3,7 +3,6 @@
 Each loads the model afresh, so that a stage does the same whether or not the one before it ran in this process.
 """
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,48 +10,22 @@ from typing import TYPE_CHECKING, Any
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.diagnosis.operations import Diagnosis, diagnose
 from amemgym_train.errors import UserError
-from amemgym_train.evaluation.controls import GREEDY, agents, ask_with_memory, environment, play_scripted
+from amemgym_train.evaluation.controls import GREEDY, ask_with_memory, play_scripted
 from amemgym_train.evaluation.memory import Report, report
 from amemgym_train.evolution import ranks
+from amemgym_train.evolution.manifest import kept
+from amemgym_train.evolution.plays import load_folder, play_again, play_users
 from amemgym_train.evolution.policies import answering, totals
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy, Sampling
-from amemgym_train.reflection.reflectors import Failure, reflector_of
-from amemgym_train.reflection.retry import Adviser, FirstTry, counts, second_tries, worth_trying
-from amemgym_train.rollout.pool import Task
+from amemgym_train.reflection.retry import counts, worth_trying
 from amemgym_train.rollout.records import Episode, Row
-from amemgym_train.rollout.runner import check_unscorable, play
-from amemgym_train.rollout.store import load_episodes, save_episodes
+from amemgym_train.rollout.runner import check_unscorable
+from amemgym_train.rollout.store import save_episodes
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
     from amemgym_train.training.pairs import Pair
-
-
-def play_users(
-    recipe: Recipe,
-    role: str,
-    scenarios: "Sequence[Scenario]",
-    policy: Policy,
-    sampling: Sampling,
-    group: int,
-    seed: int,
-    out: Path,
-) -> list[Episode]:
-    """Play ``group`` episodes of every scenario, each process its share, and save them in ``out``; returns all of them."""
-    tasks = ranks.share([Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(group)])
-    users, factory = environment(recipe, role, scenarios), agents(recipe, policy, sampling, scenarios)
-    episodes = play(users, tasks, factory, seed, recipe.rollout.concurrency, f"{role} users", recipe.policy.remote)
-    out.mkdir(parents=True, exist_ok=True)
-    save_episodes(out / f"part-{ranks.rank():03d}.parquet", episodes)
-    ranks.wait()
-    return load_folder(out)
-
-
-def load_folder(folder: Path) -> list[Episode]:
-    """The episodes of every shard in ``folder``, in one order however many processes played them."""
-    episodes = [episode for path in sorted(folder.glob("part-*.parquet")) for episode in load_episodes(path)]
-    return sorted(episodes, key=lambda episode: (episode.task, episode.seed))
 
 
 def stage_seed(recipe: Recipe, iteration: int) -> int:
@@ -71,7 +44,8 @@ def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str,
     sampling = Sampling(**recipe.sampling.model_dump())
     seed = stage_seed(recipe, iteration)
     with answering(recipe, adapter, version) as policy:
-        episodes = play_users(recipe, "train", scenarios, policy, sampling, recipe.rollout.group_size, seed, out / "episodes")
+        group, pieces = recipe.rollout.group_size, kept(out) / "episodes"
+        episodes = play_users(recipe, "train", scenarios, policy, sampling, group, seed, out / "episodes", pieces)
     check_unscorable(episodes, recipe.rollout.max_unscorable)
     turns = [turn for episode in episodes for turn in episode.turns]
     sampled = sum(len(turn.completion_ids) for turn in turns)
@@ -90,43 +64,6 @@ def try_again(recipe: Recipe, iteration: int, adapter: Path | None, version: str
     whole = load_folder(out / "retries")
     check_unscorable(whole, recipe.rollout.max_unscorable)
     return counts(firsts, whole)
-
-
-def play_again(
-    recipe: Recipe,
-    policy: Policy,
-    firsts: Sequence[FirstTry],
-    scenarios: "Sequence[Scenario]",
-    seed: int,
-    label: str | None = None,
-) -> list[Episode]:
-    """The second tries of this process's ``firsts``, by the recipe's agents answering with ``policy``."""
-    sampling = Sampling(**recipe.sampling.model_dump())
-    return second_tries(
-        firsts,
-        policy,
-        policy.tokenizer,
-        environment(recipe, "train", scenarios),
-        lambda reminded: agents(recipe, reminded, sampling),
-        seed=seed,
-        group_size=recipe.rollout.group_size,
-        concurrency=recipe.rollout.concurrency,
-        together=recipe.policy.remote,
-        label=label,
-        adviser=adviser_of(recipe, policy, seed),
-    )
-
-
-def adviser_of(recipe: Recipe, policy: Policy, seed: int) -> Adviser | None:
-    """Who writes the reflections of second tries; None: rules."""
-    if recipe.reflection.retry.written == "rules":
-        return None
-    config, dtype = recipe.reflection.reflector, recipe.policy.dtype
-
-    async def advise(episode: str, failure: Failure) -> str:
-        return await reflector_of(config, policy, dtype, seed, episode).advise(failure)
-
-    return advise
 
 
 def diagnoses_of(episodes: Sequence[Episode]) -> dict[str, Diagnosis]:
@@ -169,14 +106,13 @@ def train(recipe: Recipe, iteration: int, folder: Path, adapter: Path | None, ou
     chosen = choose(recipe, iteration, [*load_folder(folder / "episodes"), *tried], seed)
     model, tokenizer = load(recipe.policy.model, recipe.policy.dtype, ranks.device())
     model = start_adapter(model, adapter, recipe.policy.lora, recipe.seed)
-    metrics = trainer(model, tokenizer, chosen, recipe.training, out / "trainer", seed)
+    metrics = trainer(model, tokenizer, chosen, recipe.training, kept(out) / "checkpoints", seed)
     log = metrics.pop("log")
     weights = whole_weights(model)
     if ranks.is_main():
         write_json(out / "training.json", log)
         save_adapter(model, out / "adapter", weights)
         write_json(out / "rows.json", [one.shown() for one in chosen])
-        shutil.rmtree(out / "trainer", ignore_errors=True)
     kinds = [one.operation for one in chosen]
     if retries:
         again = {episode.id for episode in tried}
@@ -207,13 +143,15 @@ def choose(recipe: Recipe, iteration: int, episodes: Sequence[Episode], seed: in
 def evaluate(
     recipe: Recipe, role: str, adapter: Path | None, version: str, out: Path, name: str, controls: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Play the users of ``role`` greedily; writes ``<name>.json`` (the full report) and ``<name>_episodes``."""
+    """Play the users of ``role`` greedily; writes ``<name>.json`` (the full report), ``<name>_users.json`` (the memory score of
+    each user that could be played) and ``<name>_episodes``."""
     scenarios = getattr(recipe.scenarios, role).build()
     check_scrambled(role, scenarios, controls)
     with answering(recipe, adapter, version) as policy:
-        full = scored(recipe, role, scenarios, policy, out / f"{name}_episodes", controls)
+        full, users = scored(recipe, role, scenarios, policy, out, name, controls)
     if ranks.is_main():
         write_json(out / f"{name}.json", {key: value.to_dict() for key, value in full.items()})
+        write_json(out / f"{name}_users.json", users)
     return {key: brief(value) for key, value in full.items()}
 
 
@@ -227,10 +165,12 @@ def check_scrambled(role: str, scenarios: "Sequence[Scenario]", controls: Sequen
 
 
 def scored(
-    recipe: Recipe, role: str, scenarios: "Sequence[Scenario]", policy: Policy, folder: Path, controls: Sequence[str]
-) -> dict[str, Report]:
-    """The reports of the agent, whose episodes go to ``folder``, and of its controls."""
-    episodes = play_users(recipe, role, scenarios, policy, GREEDY, 1, recipe.seed, folder)
+    recipe: Recipe, role: str, scenarios: "Sequence[Scenario]", policy: Policy, out: Path, name: str, controls: Sequence[str]
+) -> tuple[dict[str, Report], dict[str, float | None]]:
+    """The reports of the agent, whose episodes go to ``<name>_episodes``, and of its controls; and the agent's memory score of
+    each user, None without headroom."""
+    folder, pieces = out / f"{name}_episodes", kept(out) / "episodes"
+    episodes = play_users(recipe, role, scenarios, policy, GREEDY, 1, recipe.seed, folder, pieces)
     check_unscorable(episodes, recipe.rollout.max_unscorable)
     upper = None
     if recipe.evaluation.upper == "model":
@@ -247,7 +187,8 @@ def scored(
         asked = control_episodes(recipe, control, role, policy, scenarios, episodes)
         check_unscorable(asked, recipe.rollout.max_unscorable)
         full[control] = report(asked, upper)
-    return full
+    played = [episode for episode in episodes if episode.error is None]
+    return full, {episode.task: report([episode], upper).memory_score for episode in played}
 
 
 def control_episodes(
@@ -274,7 +215,9 @@ def evaluate_policy(recipe: Recipe, role: str, adapter: str | None) -> dict[str,
     given = adapter or recipe.policy.adapter
     folder = Path(given) if given else None
     with tempfile.TemporaryDirectory() as scratch:
-        return evaluate(recipe, role, folder, "given", Path(scratch), role, recipe.evaluation.controls) | totals(recipe)
+        out = Path(scratch, "evaluate.partial")
+        out.mkdir()
+        return evaluate(recipe, role, folder, "given", out, role, recipe.evaluation.controls) | totals(recipe)
 
 
 def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> Path:

@@ -15,8 +15,12 @@ def summarise(
     history: list[dict[str, Any]],
     best: int,
     seconds: dict[str, float],
+    stopped: int | None = None,
 ) -> dict[str, Any]:
-    """JSON values; everything but ``wall_seconds`` is the same however often the run was interrupted."""
+    """JSON values; everything but ``wall_seconds`` is the same however often the run was interrupted.
+
+    ``stopped``: the iteration after which the gate's patience ended the run.
+    """
     old, new = before["agent"], after["agent"]
     return {
         "name": recipe.name,
@@ -30,6 +34,7 @@ def summarise(
             "controls": {name: figures for name, figures in after.items() if name != "agent"},
         },
         "best_iteration": best,
+        **({} if stopped is None else {"stopped_after": stopped}),
         "iterations": [{**entry, "training": without_times(entry["training"])} for entry in history],
         "episodes": {
             "rollout": sum(entry["rollout"].get("episodes", 0) + entry["training"].get("episodes", 0) for entry in history),
@@ -66,6 +71,9 @@ def show(summary: dict[str, Any], folder: Path) -> None:
         if any((one / kind).is_dir() for one in (folder / "iterations").iterdir()):
             found = here / kind if best else "none: no iteration passed the gate"
             console.print(f"best {kind}: {found}", soft_wrap=True, highlight=False)
+    if "stopped_after" in summary:
+        why = "none of the last iterations passed the gate (evolution.gate.patience)"
+        console.print(f"stopped after iteration {summary['stopped_after']}: {why}", soft_wrap=True, highlight=False)
     console.print(f"summary: {folder / 'summary.json'}", soft_wrap=True, highlight=False)
     times = ", ".join(f"{stage} {value:.0f} s" for stage, value in summary["wall_seconds"].items())
     console.print(f"time: {times}", soft_wrap=True, highlight=False)

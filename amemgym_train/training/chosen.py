@@ -10,20 +10,27 @@ from transformers import PrinterCallback, Trainer
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
 from amemgym_train.config.training import TrainingConfig
+from amemgym_train.training.checkpoints import Whole, last_checkpoint
+from amemgym_train.training.log import mean_loss, steady
 from amemgym_train.training.shards import placement
 
 
-def trained(trainer: Trainer) -> dict[str, Any]:
-    """Train to the end. Returns where it ran, loss, steps, seconds, and the trainer's ``log``."""
+def trained(trainer: Trainer, config: TrainingConfig) -> dict[str, Any]:
+    """Train to the end, from the last checkpoint in the trainer's folder on, if any.
+
+    Returns where it ran, loss, steps, seconds, and the ``log``, a dict per ``logging_steps``.
+    """
     trainer.remove_callback(PrinterCallback)  # its log goes to a file
-    result = trainer.train()
+    trainer.add_callback(Whole(trainer.accelerator.wait_for_everyone))
+    result = trainer.train(resume_from_checkpoint=last_checkpoint(Path(trainer.args.output_dir)))
     unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
+    log = trainer.state.log_history
     return {
         "distributed": trainer.accelerator.distributed_type.value,
-        "loss": result.training_loss,
+        "loss": mean_loss(log),
         "steps": result.global_step,
         "seconds": result.metrics["train_runtime"],
-        "log": trainer.state.log_history,
+        "log": steady(log, config.logging_steps),
     }
 
 
@@ -34,6 +41,7 @@ def steps_of(config: TrainingConfig, rows: int, processes: int) -> int:
 
 def shared_arguments(config: TrainingConfig, folder: Path, seed: int, rows: int, on_cpu: bool) -> dict[str, Any]:
     """TRL's settings for ``rows`` examples."""
+    saves = 0 < config.save_steps < steps_of(config, rows, PartialState().num_processes)
     return {
         "output_dir": str(folder),
         "per_device_train_batch_size": config.batch_size,
@@ -45,8 +53,10 @@ def shared_arguments(config: TrainingConfig, folder: Path, seed: int, rows: int,
         "max_grad_norm": config.max_grad_norm,
         "weight_decay": 0.0,
         "activation_checkpointing": config.gradient_checkpointing,
-        "logging_steps": config.logging_steps,
-        "save_strategy": "no",
+        "logging_steps": 1,  # a process that goes on from a checkpoint does not know the loss since the last entry
+        "save_strategy": "steps" if saves else "no",
+        "save_steps": config.save_steps or 1,
+        "save_total_limit": 2,  # the one before stays until the new one is whole
         "report_to": [],
         "seed": seed,
         "data_seed": seed,

@@ -36,7 +36,7 @@ def train_dpo(
     folder: Path,
     seed: int,
 ) -> dict[str, Any]:
-    """Train ``model`` in place; ``folder`` is the trainer's scratch.
+    """Train ``model`` in place; ``folder`` has its checkpoints.
 
     Returns loss, steps, seconds and the trainer's ``log``; ``margin``: mean of the pairs'; ``preferred``: the last share of pairs
     whose chosen reply gained more than the rejected one.
@@ -45,7 +45,7 @@ def train_dpo(
     shard_on_cpu()
     data = Dataset.from_list([pair.ids() for pair in pairs])
     trainer = PairDPO(model=model, args=arguments, train_dataset=data, processing_class=tokenizer)
-    metrics = trained(trainer) | {"pairs": len(pairs), "margin": fmean(pair.margin for pair in pairs)}
+    metrics = trained(trainer, config) | {"pairs": len(pairs), "margin": fmean(pair.margin for pair in pairs)}
     if REFERENCE in model.peft_config:
         model.delete_adapter(REFERENCE)
     told = [entry["rewards/accuracies"] for entry in metrics["log"] if "rewards/accuracies" in entry]

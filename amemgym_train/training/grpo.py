@@ -37,6 +37,7 @@ from amemgym_train.training.arguments import arguments_of, micro_batches
 from amemgym_train.training.batch import Tensors, collate
 from amemgym_train.training.checkpoints import Whole, last_checkpoint
 from amemgym_train.training.imitation import hold
+from amemgym_train.training.log import mean_loss, steady
 from amemgym_train.training.lora import save_adapter, whole_weights
 from amemgym_train.training.shards import shard_on_cpu, unsharded
 
@@ -299,12 +300,13 @@ def train_grpo(
     trainer = kind(model, tokenizer, rollout, credit, training, arguments, **limits, server=server, imitate=imitate)
     result = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     unset_hf_deepspeed_config()  # else the next model that this process loads would come in parts
+    log = trainer.state.log_history
     return {
         "distributed": trainer.accelerator.distributed_type.value,
-        "loss": result.training_loss,
+        "loss": mean_loss(log),
         "steps": result.global_step // settings.updates,
         "seconds": result.metrics["train_runtime"],
-        "log": trainer.state.log_history,
+        "log": steady(log),
     }
 
 

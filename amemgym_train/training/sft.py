@@ -12,7 +12,9 @@ from trl import SFTConfig, SFTTrainer
 
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.rollout.records import Row
+from amemgym_train.training.checkpoints import last_checkpoint
 from amemgym_train.training.chosen import shared_arguments, trained
+from amemgym_train.training.order import KeepsOrder, Order
 from amemgym_train.training.shards import shard_on_cpu
 
 
@@ -26,6 +28,18 @@ def dataset(rows: list[Row]) -> Dataset:
     )
 
 
+class RowSFT(SFTTrainer):
+    """TRL's, with rows in the given ``order``."""
+
+    def __init__(self, *args: Any, order: Order, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.order = order
+        self.add_callback(KeepsOrder(order))
+
+    def _get_train_sampler(self, *_: Any) -> Order:
+        return self.order
+
+
 def train_sft(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
@@ -34,17 +48,18 @@ def train_sft(
     folder: Path,
     seed: int,
 ) -> dict[str, Any]:
-    """Train ``model`` in place; ``folder`` is the trainer's scratch. Returns loss, steps, seconds, and the trainer's ``log``."""
+    """Train ``model`` in place; ``folder`` has its checkpoints. Returns loss, steps, seconds, and the ``log``."""
     arguments = arguments_of(config, folder, seed, len(rows), model.device.type == "cpu")
     shard_on_cpu()
-    trainer = SFTTrainer(model=model, args=arguments, train_dataset=dataset(rows), processing_class=tokenizer)
-    return trained(trainer) | {"rows": len(rows), "tokens": sum(len(row.ids) for row in rows) * config.epochs}
+    order = Order(config.batch_size * config.gradient_accumulation, lengths=[len(row.ids) for row in rows])
+    order.resume(last_checkpoint(folder), arguments.process_index)
+    trainer = RowSFT(model, arguments, train_dataset=dataset(rows), processing_class=tokenizer, order=order)
+    return trained(trainer, config) | {"rows": len(rows), "tokens": sum(len(row.ids) for row in rows) * config.epochs}
 
 
 def arguments_of(config: TrainingConfig, folder: Path, seed: int, rows: int, on_cpu: bool) -> SFTConfig:
     """TRL's own settings; raises ValueError where they contradict each other. Writes nothing."""
     return SFTConfig(
         **shared_arguments(config, folder, seed, rows, on_cpu),
-        train_sampling_strategy="group_by_length",
         dataset_kwargs={"skip_prepare_dataset": True},
     )

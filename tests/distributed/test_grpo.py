@@ -107,7 +107,7 @@ def test_a_dry_run_counts_the_processes_of_its_launch(tmp_path, write_recipe, la
 @pytest.mark.parametrize("config", ["cpu_zero3", "cpu_fsdp2"])
 def test_processes_that_share_the_model_go_on_where_they_stopped(tmp_path, write_recipe, launch, amemgym_train, alone, config):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
-    checkpoint = run / "iterations" / "001" / ".train.checkpoints" / "checkpoint-2"
+    checkpoint = run / "iterations" / "001" / ".train.kept" / "checkpoints" / "checkpoint-2"
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(launch.command(config, recipe, *GRPO), env=amemgym_train.env, stdout=log, stderr=log)
     deadline = time.monotonic() + 200
@@ -128,7 +128,7 @@ def test_processes_that_share_the_model_go_on_where_they_stopped(tmp_path, write
 def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, amemgym_train, alone, outcome):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
     command = amemgym_train.command("evolve", recipe, *GRPO, "training.method=grpo")
-    checkpoints = run / "iterations" / "001" / ".train.checkpoints"
+    checkpoints = run / "iterations" / "001" / ".train.kept" / "checkpoints"
     for torn in (False, True):
         process = subprocess.Popen(command, env=amemgym_train.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         awaited = checkpoints / ("checkpoint-4" if torn else "checkpoint-2/whole")  # the first is killed while it is written

@@ -131,7 +131,7 @@ def test_two_processes_take_the_same_steps(tmp_path, write_recipe, started, alon
 )
 def test_two_that_share_the_model_take_them_even_when_they_are_stopped(tmp_path, write_recipe, started, alone, keys, config):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
-    process, checkpoints = started(config, recipe, *keys), run / "iterations" / "001" / ".train.checkpoints"
+    process, checkpoints = started(config, recipe, *keys), run / "iterations" / "001" / ".train.kept" / "checkpoints"
     until(process, checkpoints / f"checkpoint-{2 * UPDATES}" / "whole", tmp_path)
     process.terminate()  # the launcher takes its processes with it
     process.wait()
@@ -147,7 +147,7 @@ def test_two_that_share_the_model_take_them_even_when_they_are_stopped(tmp_path,
 @pytest.mark.parametrize("keys", ["adapter"], indirect=True)
 def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, started, alone, keys, outcome):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
-    checkpoints = run / "iterations" / "001" / ".train.checkpoints"
+    checkpoints = run / "iterations" / "001" / ".train.kept" / "checkpoints"
     for awaited in ("checkpoint-4/whole", "checkpoint-12"):  # the second time it is killed while it writes
         process = started(None, recipe, *keys)
         until(process, checkpoints / awaited, tmp_path)

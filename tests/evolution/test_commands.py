@@ -6,7 +6,7 @@ import multiprocessing
 import pytest
 
 from amemgym_train import cli
-from amemgym_train.evolution.loop import claimed
+from amemgym_train.evolution.folder import claimed
 from amemgym_train.rollout.store import load_episodes
 
 

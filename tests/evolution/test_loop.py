@@ -10,7 +10,9 @@ from amemgym_train.agents.templates import load_prompts, write_prompts
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import stages
-from amemgym_train.evolution.loop import adopt, claimed, differing, evolve, named_files
+from amemgym_train.evolution.folder import adopt, claimed, differing
+from amemgym_train.evolution.inputs import named_files
+from amemgym_train.evolution.run import evolve
 
 SCORES = {"base": 0.2, "iteration-001": 0.5, "iteration-002": 0.4, "iteration-003": 0.5, "iteration-004": 0.9}
 FIGURES = {"overall": 0.5, "random": 0.25, "upper": 1.0, "write": 0.3, "read": 0.2, "utilisation": 0.1, "correct": 0.4}

@@ -11,7 +11,7 @@ from amemgym_train import cli
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.load import load_recipe
 from amemgym_train.errors import UserError
-from amemgym_train.evolution.stages import load_folder
+from amemgym_train.evolution.plays import load_folder
 
 KEY = "word for word"  # the model below writes notes only where its prompt says this; the scripted reflector comes to say it
 USERS = {"num_variables": 4, "num_questions": 3, "num_periods": 1, "num_changes_per_period": 1}

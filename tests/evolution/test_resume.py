@@ -4,7 +4,7 @@ import signal
 
 import yaml
 
-from amemgym_train.evolution.stages import load_folder
+from amemgym_train.evolution.plays import load_folder
 
 BEGINS, PUBLISHES = "open os.mkdir", "os.rename"
 PLACES = [

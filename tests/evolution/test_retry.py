@@ -6,7 +6,7 @@ import pytest
 
 from amemgym_train.config.load import load_recipe
 from amemgym_train.errors import UserError
-from amemgym_train.evolution.stages import load_folder
+from amemgym_train.evolution.plays import load_folder
 
 TRIES = ("reflection.retry.episodes=2", "evolution.iterations=1", "evaluation.controls=[]")
 
