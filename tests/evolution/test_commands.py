@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import socket
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_a_second_process_on_a_run_is_told(recipe, tmp_path, stops):
     holder = process_kind.Process(target=hold, args=(tmp_path / "runs" / "tiny", ready, over))
     holder.start()
     assert ready.wait(60)
-    assert "another process works on this run" in stops("evolve", recipe)
+    assert f"process {holder.pid} on {socket.gethostname()}" in stops("evolve", recipe)
     over.set()
     holder.join()
 

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import subprocess
 
 import pytest
@@ -31,10 +32,16 @@ def room(*paths):
 
 def test_a_full_disk_costs_the_stage_at_work_only(small_disk, tmp_path, write_recipe, amemgym_train, undisturbed, outcome):
     recipe, output = write_recipe(tmp_path), f"output={small_disk / 'runs'}"
-    needed = room(undisturbed / "config.json", undisturbed / "iterations" / "000", *undisturbed.glob("test/before*")) + 6 * PAGE
+    done = [undisturbed / "config.json", undisturbed / "iterations" / "000", *undisturbed.glob("test/before*")]
     disk = os.statvfs(small_disk)
-    (small_disk / "filler").write_bytes(bytes(disk.f_bavail * disk.f_bsize - needed))
-    failed = amemgym_train("evolve", recipe, output)
+    free = disk.f_bavail * disk.f_bsize
+    for pages, name in ((12, "refused"), (19, "filler")):  # too little to begin the rollout, and enough to begin it
+        (small_disk / name).write_bytes(bytes(free - room(*done) - pages * PAGE))
+        failed = amemgym_train("evolve", recipe, output)
+        if name == "refused":
+            assert failed.returncode == 2 and "stage rollout needs about 66 KB of disk, " in failed.stderr, failed.stderr
+            (small_disk / name).unlink()
+            shutil.rmtree(small_disk / "runs")
     assert (failed.returncode, "Traceback" in failed.stderr) == (2, False), failed.stderr
     message = failed.stderr.strip().splitlines()[-1]
     assert message.startswith("amemgym-train: iteration 1 of 2: no space left, stage rollout could not be saved in ")

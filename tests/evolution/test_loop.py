@@ -1,6 +1,7 @@
 """The order of the loop's stages and its gate, with stages that need no model."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -28,6 +29,7 @@ def log(monkeypatch):
         done.append((role if role == "validation" else name, version, *controls))
         assert (adapter is None) == (version == "base") and (adapter is None or (adapter / "weights").is_file())
         (out / f"{name}.json").write_text(version)
+        (out / f"{name}_users.json").write_text(json.dumps({"a": SCORES[version] - 0.1, "b": SCORES[version] + 0.1}))
         figures = {**FIGURES, **COUNTS, "memory_score": SCORES[version]}
         return {"agent": figures, **{control: figures for control in controls}}
 
@@ -119,7 +121,7 @@ def test_a_recipe_may_be_mended_until_a_stage_has_finished(tmp_path, log, monkey
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b'{"name": "x", "sed": 1}'])
 def test_a_damaged_config_is_one_clear_message(tmp_path, content):
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text("{}")  # any will do
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(UserError, match=rf"^{tmp_path}/config\.json is damaged .*Put it back") as told:
         adopt(recipe(tmp_path), tmp_path)
@@ -127,7 +129,7 @@ def test_a_damaged_config_is_one_clear_message(tmp_path, content):
 
 
 def test_a_folder_has_one_process_at_a_time(tmp_path, log):
-    with claimed(tmp_path / "x"), pytest.raises(UserError, match=rf"{tmp_path}/x: another process works on this run"):
+    with claimed(tmp_path / "x"), pytest.raises(UserError, match=rf"{tmp_path}/x: process {os.getpid()} on .* works on this run"):
         evolve(recipe(tmp_path))
     assert log == []
     evolve(recipe(tmp_path))
@@ -165,9 +167,9 @@ def test_what_a_named_file_holds_is_part_of_a_stages_inputs(tmp_path):
     reading = ours.model_copy(
         update={"scenarios": ours.scenarios.model_copy(update={"test": type(ours.scenarios.test)(data=str(data))})}
     )
-    before = Evolution(reading).inputs(0)
+    before = Evolution(reading).inputs(0, 0)
     data.write_text(data.read_text() + "\n")
-    after = Evolution(reading).inputs(0)
+    after = Evolution(reading).inputs(0, 0)
     assert before != after and before["recipe"] == after["recipe"]
 
 
@@ -198,7 +200,7 @@ def test_a_run_that_starts_from_an_adapter_depends_on_its_weights(tmp_path):
     before = Evolution(ours)
     assert (before.adapter(0), before.version(0)) == (adapter, "start")
     (adapter / "adapter_model.safetensors").write_text("other")
-    assert Evolution(ours).inputs(1) != before.inputs(1)
+    assert Evolution(ours).inputs(0, 0) != before.inputs(0, 0)
 
 
 def test_the_training_users_of_an_iteration_follow_the_curriculum_on_resume_too(tmp_path, log, monkeypatch):

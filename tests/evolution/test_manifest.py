@@ -9,7 +9,7 @@ import pytest
 
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks
-from amemgym_train.evolution.manifest import Stages, digest
+from amemgym_train.evolution.manifest import Stages, digest, entries_of, kept, write_entries
 from amemgym_train.files import write_json
 
 INPUTS = {"recipe": "abc", "policy": "base"}
@@ -75,7 +75,8 @@ def test_a_stage_killed_anywhere_is_done_again_as_if_never_begun(tmp_path, earli
         assert stages(folder).run("rollout", INPUTS, refuse) == {"episodes": 8}
         assert stages(folder).run("train", INPUTS, produce()) == {"loss": 0.5}
         assert stages(folder).run("train", INPUTS, refuse) == {"loss": 0.5}
-        assert set(json.loads((folder / "manifest.json").read_text())) == {"rollout", "train"}
+        assert set(entries_of(folder / "manifest.json")) == {"rollout", "train"}
+        assert not list(folder.glob(".*"))
     assert number > 8  # mkdir, four files, two renames, the manifest
     wanted = {"episodes": b"kept", "rows.json": b"weights", "adapter/model": b"weights", "adapter/config": b"{}"}
     assert {n: outputs(tmp_path / str(n)) == wanted for n in range(1, number + 1)} == dict.fromkeys(range(1, number + 1), True)
@@ -144,7 +145,8 @@ def test_without_room_the_stage_is_named_and_nothing_is_lost(tmp_path, kind):
         book.run("train", INPUTS, no_room(kind))
     assert str(told.value).startswith(f"iteration 1 of 2: no space left, stage train could not be saved in {tmp_path}")
     assert "run the same command again" in str(told.value)
-    assert files(tmp_path) == before
+    kept = {".train.kept/inputs.json": json.dumps(INPUTS, indent=2).encode() + b"\n"}  # what it had kept for another try is, too
+    assert files(tmp_path) == before | kept
 
 
 def test_other_errors_of_the_system_are_not_taken_for_a_full_disk(tmp_path):
@@ -152,7 +154,10 @@ def test_other_errors_of_the_system_are_not_taken_for_a_full_disk(tmp_path):
         stages(tmp_path).run("train", INPUTS, no_room(errno.EIO))
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b'{"train": 3}', b'{"train": {"inputs": {}}}'])
+DAMAGED = [b"", b"{", b"\xff\xfe", b"[]", b'{"format": 2, "train": 3}', b'{"format": 2, "train": {"inputs": {}}}']
+
+
+@pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_manifest_is_one_clear_message(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(UserError, match=rf"^{tmp_path}/manifest\.json is damaged .*delete it") as told:
@@ -160,13 +165,65 @@ def test_a_damaged_manifest_is_one_clear_message(tmp_path, content):
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize("content", ["{}", '{"train": {}}', '{"format": 1}', '{"format": 3, "train": {"inputs": {}}}'])
+def test_a_manifest_of_another_version_is_one_clear_message(tmp_path, content):
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(UserError, match=rf"^{tmp_path}/manifest\.json was written by another version .*this version has 2"):
+        stages(tmp_path).run("train", INPUTS, refuse)
+
+
+def test_a_stage_that_is_done_again_says_why(tmp_path, capsys):
+    book = stages(tmp_path)
+    book.run("train", INPUTS, produce())
+    (tmp_path / "rows.json").write_text("cut")
+    book.run("train", INPUTS, produce())
+    book.run("train", {**INPUTS, "policy": "other", "data": "new"}, produce())
+    told = [line for line in capsys.readouterr().out.splitlines() if "again" in line]
+    assert told == [
+        f"iteration 1 of 2: train is done again, as {tmp_path}/rows.json is not what it had saved",
+        "iteration 1 of 2: train is done again, as what it starts from has changed: data, policy",
+    ]
+
+
+def test_what_a_stage_keeps_is_there_after_a_failure_and_gone_with_other_inputs_or_when_it_is_done(tmp_path):
+    book, seen = stages(tmp_path), []
+
+    def work(out):
+        pieces = kept(out)
+        seen.append(sorted(path.name for path in pieces.iterdir()))
+        (pieces / f"piece-{len(seen)}").write_text("")
+        if len(seen) < 4:
+            raise ZeroDivisionError
+
+    for inputs in (INPUTS, INPUTS, {**INPUTS, "policy": "other"}):
+        with pytest.raises(ZeroDivisionError):
+            book.run("train", inputs, work)
+    book.run("train", {**INPUTS, "policy": "other"}, work)
+    assert seen == [["inputs.json"], ["inputs.json", "piece-1"], ["inputs.json"], ["inputs.json", "piece-3"]]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_is_pruned_is_not_missed(tmp_path):
+    book = stages(tmp_path)
+    book.run("train", INPUTS, produce())
+    book.prune(["adapter", "unknown"])
+    assert not (tmp_path / "adapter").exists() and (tmp_path / "rows.json").exists()
+    book.run("train", INPUTS, refuse)
+    before = files(tmp_path)
+    book.prune(["adapter"])
+    assert files(tmp_path) == before
+    (tmp_path / "rows.json").unlink()
+    with pytest.raises(AssertionError, match="done again"):
+        book.run("train", INPUTS, refuse)
+
+
 def test_the_time_of_a_stage_is_that_of_when_it_was_done(tmp_path):
     seconds = {}
     for folder in (tmp_path / "001", tmp_path / "002"):
         stages(folder).run("train", INPUTS, produce())
-        entries = json.loads((folder / "manifest.json").read_text())
+        entries = entries_of(folder / "manifest.json")
         assert 0 <= entries["train"]["seconds"] < 1
-        write_json(folder / "manifest.json", {"train": entries["train"] | {"seconds": 40.0}})
+        write_entries(folder / "manifest.json", {"train": entries["train"] | {"seconds": 40.0}})
         Stages(folder, "x", seconds).run("train", INPUTS, refuse)
     assert seconds == {"train": 80.0}
 

@@ -7,6 +7,7 @@ from amemgym_train.evolution import ranks
 
 
 def processes(monkeypatch, number, of):
+    monkeypatch.setenv("WORLD_SIZE", str(of))
     monkeypatch.setattr(ranks, "_state", lambda: SimpleNamespace(process_index=number, num_processes=of))
 
 
