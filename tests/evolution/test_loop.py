@@ -262,3 +262,34 @@ def test_prompts_and_adapter_of_an_iteration_stand_or_fall_together(tmp_path, lo
     each = [(name, f"{i:03d}") for i in (1, 2, 3) for name in ("roll_out", "train", "evaluate")]
     assert worded == [("evaluate", tmp_path.name)] * 2 + each + [("evaluate", "003")]  # as good as the first: it stands
     assert [entry["reflection"] for entry in summary["iterations"]] == [{"proposals": 4}] * 3
+
+
+def test_a_run_that_only_gets_worse_is_stopped_and_goes_on_no_further(tmp_path, log, monkeypatch):
+    monkeypatch.setitem(SCORES, "iteration-003", 0.3)
+    impatient = recipe(tmp_path, gate={"patience": 2})
+    summary = evolve(impatient)
+    assert [entry["gate"]["decision"] for entry in summary["iterations"]] == ["accept", "reject", "stop"]
+    assert summary["stopped_after"] == 3 and summary["best_iteration"] == 1
+    assert log[-1] == ("after", "iteration-001", "random", "oracle")
+    log.clear()
+    assert evolve(impatient) == summary and log == []
+
+
+def test_pruning_leaves_the_last_iterations_and_the_best(tmp_path, log):
+    pruned, whole = (evolve(recipe(tmp_path / name, **more)) for name, more in (("pruned", {"keep_last": 1}), ("whole", {})))
+    assert pruned | {"wall_seconds": 0} == whole | {"wall_seconds": 0}
+    there = {path.parent.name for path in (tmp_path / "pruned" / "x" / "iterations").glob("*/adapter")}
+    assert there == {"004"}  # the last, and the best
+    log.clear()
+    evolve(recipe(tmp_path / "pruned", keep_last=1))
+    assert log == []
+    evolve(recipe(tmp_path / "early", iterations=2, keep_last=1))
+    assert {path.parent.name for path in (tmp_path / "early" / "x" / "iterations").glob("*/adapter")} == {"001", "002"}
+
+
+def test_an_adapter_that_was_changed_is_made_again_with_all_that_came_of_it(tmp_path, log):
+    evolve(recipe(tmp_path, iterations=2))
+    done = len(log)
+    (tmp_path / "x" / "iterations" / "001" / "adapter" / "weights").write_text("cut")
+    evolve(recipe(tmp_path, iterations=2))
+    assert log[done:] == [("train", "base")]  # which makes the same, so that what follows stays

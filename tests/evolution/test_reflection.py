@@ -11,6 +11,7 @@ from amemgym_train import cli
 from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.load import load_recipe
 from amemgym_train.errors import UserError
+from amemgym_train.evolution.manifest import entries_of
 from amemgym_train.evolution.plays import load_folder
 
 KEY = "word for word"  # the model below writes notes only where its prompt says this; the scripted reflector comes to say it
@@ -225,7 +226,7 @@ def test_prompts_and_adapters_are_versioned_together_and_survive_a_kill(tmp_path
     run = runs["whole"]
     for iteration in (1, 2):
         here, other = (one / f"iterations/{iteration:03d}" for one in (run, runs["killed"]))
-        book = json.loads((here / "manifest.json").read_text())
+        book = entries_of(here / "manifest.json")
         assert list(book) == ["reflect", "rollout", "diagnose", "train", "evaluate", "gate"]
         assert load_prompts(str(here / "prompts")) == load_prompts(str(other / "prompts"))
         made = book["reflect"]["outputs"]["prompts"]
