@@ -6,8 +6,8 @@ from pathlib import Path
 
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
-from amemgym_train.evolution.forecast import Stage, disk_bytes, forecast
-from amemgym_train.evolution.sizes import adapter_bytes
+from amemgym_train.evolution.forecast import Stage, forecast
+from amemgym_train.evolution.sizes import saved_bytes
 
 NAMES = {"before": "test before", "after": "test after"}  # stages of the folder test, by their names there
 LEAST = 1 << 16  # bytes that any stage needs, for its figures and the manifest
@@ -21,24 +21,27 @@ class Disk:
 
     @cached_property
     def stages(self) -> dict[str, Stage]:
-        return {stage.name: stage for stage in forecast(self.recipe, adapter_bytes(self.recipe))}
-
-    def most(self) -> int:
-        """Bytes that the whole run takes at most, about."""
-        return disk_bytes(list(self.stages.values()), self.recipe.evolution.keep_last)
+        return {stage.name: stage for stage in forecast(self.recipe, saved_bytes(self.recipe))}
 
     def check(self, folder: Path, label: str, name: str) -> None:
         """UserError when the stage ``name`` would not fit."""
         stage = self.stages.get(NAMES.get(name, name))
-        needed, free = max(stage.bytes + stage.scratch if stage else 0, LEAST), shutil.disk_usage(folder).free
-        if needed > free:
+        needed, there = max(stage.bytes + stage.scratch if stage else 0, LEAST), free(folder)
+        if needed > there:
             raise UserError(
-                f"{label}: stage {name} needs about {told(needed)} of disk, {told(free)} are free in {folder}. Finished stages "
-                "are kept: free some space, or let fewer iterations stay (--keep-last), and run the same command again"
+                f"{label}: stage {name} needs about {in_bytes(needed)} of disk, {in_bytes(there)} are free in {folder}. Finished "
+                "stages are kept: free some space, or let fewer iterations stay (--keep-last), and run the same command again"
             )
 
 
-def told(number: int) -> str:
+def free(folder: Path) -> int:
+    """Bytes that are free where ``folder`` is or will be."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def in_bytes(number: int) -> str:
     """A number of bytes."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if number >= size:

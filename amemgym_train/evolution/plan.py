@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amemgym_train.config.curriculum import longest
@@ -10,12 +11,14 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES
 from amemgym_train.errors import UserError
 from amemgym_train.evolution import ranks
+from amemgym_train.evolution.disk import free, in_bytes
 from amemgym_train.evolution.folder import check_same
+from amemgym_train.evolution.forecast import disk_bytes, forecast
 from amemgym_train.evolution.inputs import named_files
 from amemgym_train.evolution.manifest import entries_of
 from amemgym_train.evolution.on_policy import longest_reply, most_rows, most_tries, trained_calls
 from amemgym_train.evolution.policies import check_trains
-from amemgym_train.evolution.sizes import model_sizes
+from amemgym_train.evolution.sizes import model_sizes, saved_bytes
 from amemgym_train.policy.references import BUILT_IN
 
 if TYPE_CHECKING:
@@ -30,7 +33,8 @@ def dry_run(recipe: Recipe, as_json: bool) -> None:
 
 
 def plan(recipe: Recipe) -> dict[str, Any]:
-    """The figures: ``processes``, ``users`` by role, ``batch``, ``model`` and ``run``."""
+    """The figures: ``processes``, ``users`` by role, ``batch``, ``model``, ``stages`` (``forecast.Stage``), ``disk`` (bytes) and
+    ``run``."""
     check_trains(recipe)
     check_same(recipe, recipe.run_dir)
     named_files(recipe)  # can be read
@@ -39,12 +43,16 @@ def plan(recipe: Recipe) -> dict[str, Any]:
     batch = _batch(at_its_longest, users["train"])
     if batch:
         _check_trainer(recipe, batch)
+    model = model_sizes(recipe)
+    stages = forecast(recipe, saved_bytes(recipe, model))
     return {
         "recipe": recipe.name,
         "processes": {"count": ranks.count(), "device": ranks.device(), "sharing": ranks.sharing()[0]},
         "users": {role: len(scenarios) for role, scenarios in users.items()},
         "batch": batch,
-        "model": model_sizes(recipe),
+        "model": model,
+        "stages": [asdict(stage) for stage in stages],
+        "disk": {"needed": disk_bytes(stages, recipe.evolution.keep_last), "free": free(recipe.run_dir)},
         "run": _run(recipe),
     }
 
@@ -77,7 +85,7 @@ def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int
 
 def _selected(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]:
     """Of one iteration; ``rows`` and ``steps`` are the most there can be: which calls are kept is seen when they are played."""
-    from amemgym_train.training.chosen import steps_of
+    from amemgym_train.training.arguments import steps_of
 
     training = recipe.training
     calls = trained_calls(recipe, scenarios, (recipe.credit if training.method == "dpo" else training).operations)
@@ -89,13 +97,13 @@ def _selected(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]
 
 def _check_trainer(recipe: Recipe, batch: dict[str, int]) -> None:
     """UserError when the trainer would refuse its settings."""
-    from amemgym_train.training import arguments, dpo, sft
+    from amemgym_train.training import arguments
 
     training, folder, on_cpu = recipe.training, recipe.run_dir, ranks.device() == "cpu"
     try:
         if training.on_policy is None:
-            chosen = dpo if training.method == "dpo" else sft
-            chosen.arguments_of(training, folder, recipe.seed, batch["rows"], on_cpu)
+            chosen = arguments.dpo_arguments if training.method == "dpo" else arguments.sft_arguments
+            chosen(training, folder, recipe.seed, batch["rows"], on_cpu)
         else:
             longest, temperature = longest_reply(recipe), recipe.sampling.temperature
             arguments.arguments_of(training, folder, recipe.seed, batch["micro_batches"], longest, temperature, on_cpu)
@@ -119,7 +127,9 @@ def told(recipe: Recipe, found: dict[str, Any]) -> str:
         f"Dry run: the recipe is valid, its users can be made ({users}){trainer}. Nothing was written.",
         describe(recipe),
         *([f"Batch: {_batch_told(recipe, found)}."] if found["batch"] else []),
+        f"Stages: {_stages_told(found['stages'])}.",
         f"Model: {_model_told(recipe, found['model'])}.{_server_told(recipe)}",
+        f"Disk: about {in_bytes(found['disk']['needed'])} at most, {in_bytes(found['disk']['free'])} are free.",
         f"Run: {begin} in {found['run']['folder']}.",
     ]
     return "\n".join(lines)
@@ -148,6 +158,23 @@ def _batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
     return f"{episodes}; {rows}, in {cut} per optimiser step{updates}; {total}"
 
 
+def _stages_told(stages: list[dict[str, Any]]) -> str:
+    """Each with what it plays, and how often it comes."""
+    return "; ".join(
+        f"{stage['name']}{f' x {times}' if (times := stage['times']) > 1 else ''}: {_played_told(stage)}" for stage in stages
+    )
+
+
+def _played_told(stage: dict[str, Any]) -> str:
+    if not stage["episodes"]:
+        return "plays nothing"
+    return f"{counted(stage['episodes'], 'episode')}, {_short(stage['read'])} tokens read, {_short(stage['written'])} written"
+
+
+def _short(number: int) -> str:
+    return f"{number / 1e6:.1f}M" if number >= 1e6 else f"{number / 1e3:.0f}K"
+
+
 def _model_told(recipe: Recipe, model: dict[str, Any]) -> str:
     name = model["name"]
     if recipe.policy.chat is not None:
@@ -155,19 +182,15 @@ def _model_told(recipe: Recipe, model: dict[str, Any]) -> str:
     if not model["at_hand"]:
         missing = f"{name} is built on first use" if name in BUILT_IN else f"hub id {name} is not in this machine's cache"
         return f"not looked at: {missing}"
-    base = f"{model['class']} of {model['parameters']:,} parameters, {_bytes(model['bytes'])} in {recipe.policy.dtype}"
+    base = f"{model['class']} of {model['parameters']:,} parameters, {in_bytes(model['bytes'])} in {recipe.policy.dtype}"
     if model["bytes"] < model["bytes_playing"]:
-        base += f" ({_bytes(model['bytes_playing'])} while episodes are played)"
+        base += f" ({in_bytes(model['bytes_playing'])} while episodes are played)"
     if recipe.training.method == "none":
         return f"{name}, {base}, on each process"
-    trained = f"{model['adapter_parameters']:,} parameters, {_bytes(model['adapter_bytes'])} with gradient and optimiser"
+    trained = f"{model['adapter_parameters']:,} parameters, {in_bytes(model['adapter_bytes'])} with gradient and optimiser"
     return f"{name}, {base}; adapter of {trained}, all on each process"
 
 
 def _server_told(recipe: Recipe) -> str:
     server = recipe.policy.server
     return "" if server is None else f" Episodes are answered by {' and '.join(server.urls)}, not asked yet."
-
-
-def _bytes(number: int) -> str:
-    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB"

@@ -50,10 +50,10 @@ def trained_parameters(recipe: Recipe, model: Any) -> int:
     return trained * 2 if recipe.training.method == "ppo" and recipe.training.ppo.value_trunk == "adapter" else trained
 
 
-def adapter_bytes(recipe: Recipe) -> int:
-    """Of a saved adapter; 0 while it cannot be known, as the model is not on this machine yet."""
+def saved_bytes(recipe: Recipe, model: dict[str, Any] | None = None) -> int:
+    """Of a saved adapter; 0 while it cannot be known, as the model is not on this machine yet. ``model``: its ``model_sizes``."""
     if recipe.training.method == "none" or recipe.policy.chat is not None:
         return 0
     if recipe.policy.adapter:
         return sum(file.stat().st_size for file in Path(recipe.policy.adapter).iterdir() if file.is_file())
-    return 4 * model_sizes(recipe).get("adapter_parameters", 0)
+    return 4 * (model or model_sizes(recipe)).get("adapter_parameters", 0)

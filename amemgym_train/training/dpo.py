@@ -11,10 +11,11 @@ from typing import Any
 from datasets import Dataset
 from peft import PeftModel
 from transformers import PreTrainedTokenizerBase
-from trl import DPOConfig, DPOTrainer
+from trl import DPOTrainer
 
 from amemgym_train.config.training import TrainingConfig
-from amemgym_train.training.chosen import shared_arguments, trained
+from amemgym_train.training.arguments import dpo_arguments
+from amemgym_train.training.chosen import trained
 from amemgym_train.training.pairs import Pair
 from amemgym_train.training.shards import shard_on_cpu
 
@@ -41,7 +42,7 @@ def train_dpo(
     Returns loss, steps, seconds and the trainer's ``log``; ``margin``: mean of the pairs'; ``preferred``: the last share of pairs
     whose chosen reply gained more than the rejected one.
     """
-    arguments = arguments_of(config, folder, seed, len(pairs), model.device.type == "cpu")
+    arguments = dpo_arguments(config, folder, seed, len(pairs), model.device.type == "cpu")
     shard_on_cpu()
     data = Dataset.from_list([pair.ids() for pair in pairs])
     trainer = PairDPO(model=model, args=arguments, train_dataset=data, processing_class=tokenizer)
@@ -50,13 +51,3 @@ def train_dpo(
         model.delete_adapter(REFERENCE)
     told = [entry["rewards/accuracies"] for entry in metrics["log"] if "rewards/accuracies" in entry]
     return metrics | ({"preferred": told[-1]} if told else {})
-
-
-def arguments_of(config: TrainingConfig, folder: Path, seed: int, pairs: int, on_cpu: bool) -> DPOConfig:
-    """TRL's own settings; raises ValueError where they contradict each other. Writes nothing."""
-    return DPOConfig(
-        **shared_arguments(config, folder, seed, pairs, on_cpu),
-        beta=config.dpo.beta,
-        loss_type=[config.dpo.loss],
-        label_smoothing=config.dpo.label_smoothing,
-    )

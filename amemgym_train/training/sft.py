@@ -8,12 +8,13 @@ from typing import Any
 
 from datasets import Dataset
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
-from trl import SFTConfig, SFTTrainer
+from trl import SFTTrainer
 
 from amemgym_train.config.training import TrainingConfig
 from amemgym_train.rollout.records import Row
+from amemgym_train.training.arguments import sft_arguments
 from amemgym_train.training.checkpoints import last_checkpoint
-from amemgym_train.training.chosen import shared_arguments, trained
+from amemgym_train.training.chosen import trained
 from amemgym_train.training.order import KeepsOrder, Order
 from amemgym_train.training.shards import shard_on_cpu
 
@@ -49,17 +50,9 @@ def train_sft(
     seed: int,
 ) -> dict[str, Any]:
     """Train ``model`` in place; ``folder`` has its checkpoints. Returns loss, steps, seconds, and the ``log``."""
-    arguments = arguments_of(config, folder, seed, len(rows), model.device.type == "cpu")
+    arguments = sft_arguments(config, folder, seed, len(rows), model.device.type == "cpu")
     shard_on_cpu()
     order = Order(config.batch_size * config.gradient_accumulation, lengths=[len(row.ids) for row in rows])
     order.resume(last_checkpoint(folder), arguments.process_index)
     trainer = RowSFT(model, arguments, train_dataset=dataset(rows), processing_class=tokenizer, order=order)
     return trained(trainer, config) | {"rows": len(rows), "tokens": sum(len(row.ids) for row in rows) * config.epochs}
-
-
-def arguments_of(config: TrainingConfig, folder: Path, seed: int, rows: int, on_cpu: bool) -> SFTConfig:
-    """TRL's own settings; raises ValueError where they contradict each other. Writes nothing."""
-    return SFTConfig(
-        **shared_arguments(config, folder, seed, rows, on_cpu),
-        dataset_kwargs={"skip_prepare_dataset": True},
-    )
