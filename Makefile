@@ -13,8 +13,9 @@ quickstart: $(VENV)/.toolkit
 smollm2: $(VENV)/.smollm2
 	$(BIN)/amemgym-train evolve recipes/configs/smollm2_cpu.yaml $(ARGS)
 
+# One worker per core, and each test file in one worker, whose files share their models and runs.
 test: $(VENV)/.dev
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(ARGS)
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . $(ARGS)

@@ -42,7 +42,9 @@ def test_every_shipped_recipe_can_be_planned(path, method, tmp_path, monkeypatch
     changed = [f"training.method={method}", "rollout.group_size=4", *few, *start]
     assert cli.main(["evolve", str(path), *changed, "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["Dry run", load_recipe(path).name, "Batch", "Model", "Run"]
+    assert [line.partition(":")[0] for line in lines] == [
+        *("Dry run", load_recipe(path).name, "Batch", "Stages", "Model", "Disk", "Run")
+    ]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -194,7 +196,7 @@ def test_an_absent_model_is_named_and_stops_nothing(tmp_path, write_recipe, monk
 
 
 def test_what_would_stop_the_run_stops_the_plan(tmp_path, write_recipe, monkeypatch):
-    from amemgym_train.training import sft
+    from amemgym_train.training import arguments
 
     path = write_recipe(tmp_path)
     with pytest.raises(UserError, match="no file adapter_config.json there"):
@@ -208,7 +210,7 @@ def test_what_would_stop_the_run_stops_the_plan(tmp_path, write_recipe, monkeypa
     def refuse(*_):
         raise ValueError("no such schedule")
 
-    monkeypatch.setattr(sft, "arguments_of", refuse)
+    monkeypatch.setattr(arguments, "sft_arguments", refuse)
     with pytest.raises(UserError, match=r"the trainer refuses these settings \(no such schedule\)"):
         plan(load_recipe(path))
 
