@@ -9,8 +9,11 @@ UNSTEADY = ("step_time", "num_tokens", "total_flos")  # of the process, or count
 
 
 def steady(log: Sequence[Mapping[str, Any]], every: int = 1) -> list[dict[str, Any]]:
-    """The entries of a trainer's log that have a loss: of ``every`` logged steps the last, with their mean loss."""
-    entries = [{key: value for key, value in entry.items() if key not in UNSTEADY} for entry in log if "loss" in entry]
+    """The entries of a trainer's log that have a loss: of ``every`` logged steps the last, with their mean loss.
+
+    Their keys are sorted, as those are that a trainer reads back from its checkpoint.
+    """
+    entries = [{key: entry[key] for key in sorted(entry.keys() - {*UNSTEADY})} for entry in log if "loss" in entry]
     return list(_thinned(entries, every))
 
 
