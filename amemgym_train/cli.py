@@ -27,7 +27,7 @@ SEEDS = 2**32  # as many as a recipe may choose from
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command. Returns 0, 1 for data that does not pass, 2 after a mistake the user can mend, 130 after an interrupt.
+    """Runs one command. Returns 0, 1 for what does not pass, 2 after a mistake the user can mend, 130 after an interrupt.
 
     Bugs keep their traceback.
     """
@@ -139,6 +139,12 @@ def evolve(arguments: argparse.Namespace) -> None:
     evolved(recipe, arguments.machine_rank)
 
 
+def doctor(arguments: argparse.Namespace) -> int:
+    from amemgym_train.doctor.report import doctor as doctored
+
+    return doctored(arguments.recipe, arguments.overrides, arguments.json)
+
+
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="amemgym-train",
@@ -195,6 +201,11 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     command.add_argument("--machine-rank", type=_whole, default=0, metavar="N", help="of this machine, with launcher accelerate")
     command.add_argument("--dry-run", action="store_true", help="build all but the weights, say what would happen, write nothing")
     command.add_argument("--json", action="store_true", help="with --dry-run: print JSON instead of sentences")
+
+    command = _command(commands, doctor, "find what would stop a run", "recipes/configs/quickstart.yaml seed=1")
+    command.add_argument("recipe", nargs="?", metavar="RECIPE", help="recipe file (default: look at the machine alone)")
+    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="overrides, for instance evolution.iterations=3")
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes no positional after an option once it has matched them, but an override may stand anywhere

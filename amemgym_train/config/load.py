@@ -28,15 +28,23 @@ def load_recipe(path: str | Path | None, overrides: list[str] | None = None) -> 
 
     Raises UserError naming every problem at once: first those of single keys, and once none is left those between keys.
     """
+    recipe, problems, source = examine_recipe(path, overrides)
+    if problems:
+        raise _refuse(source, problems)
+    return recipe
+
+
+def examine_recipe(path: str | Path | None, overrides: list[str] | None = None) -> tuple[Recipe, list[str], Source]:
+    """The recipe, what is wrong between its keys (``key (place): problem``), and where it was written.
+
+    UserError as ``load_recipe`` for what is wrong with single keys: there is no recipe then.
+    """
     source = read_source(path, overrides or [])
     try:
         recipe = Recipe.model_validate(source.values)
     except ValidationError as error:
         raise _refuse(source, source.problems + explain(error, Recipe, source)) from error
-    problems = source.problems + [f"{key} ({source.place(key)}): {problem}" for key, problem in check(recipe)]
-    if problems:
-        raise _refuse(source, problems)
-    return recipe
+    return recipe, source.problems + [f"{key} ({source.place(key)}): {problem}" for key, problem in check(recipe)], source
 
 
 def load_scenarios(path: str | Path | None, overrides: list[str] | None = None) -> ScenariosConfig:

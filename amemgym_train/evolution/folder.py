@@ -43,9 +43,18 @@ def claimed(folder: Path, instead: str = "another name=... or output=...") -> It
         yield file
 
 
-def _locked(file: TextIO) -> bool:
+def holder(folder: Path) -> str | None:
+    """Who works on the run in ``folder``, as a phrase; None: nobody. Writes nothing and does not wait."""
+    path = folder / ".lock"
+    if not path.is_file():
+        return None
+    with path.open() as file:
+        return None if _locked(file, fcntl.LOCK_SH) else _told(_holder(file))
+
+
+def _locked(file: TextIO, kind: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -126,7 +126,7 @@ def told(recipe: Recipe, found: dict[str, Any]) -> str:
     lines = [
         f"Dry run: the recipe is valid, its users can be made ({users}){trainer}. Nothing was written.",
         describe(recipe),
-        *([f"Batch: {_batch_told(recipe, found)}."] if found["batch"] else []),
+        *([f"Batch: {batch_told(recipe, found)}."] if found["batch"] else []),
         f"Stages: {_stages_told(found['stages'])}.",
         f"Model: {_model_told(recipe, found['model'])}.{_server_told(recipe)}",
         f"Disk: about {in_bytes(found['disk']['needed'])} at most, {in_bytes(found['disk']['free'])} are free.",
@@ -135,7 +135,8 @@ def told(recipe: Recipe, found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
+def batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
+    """How a step's rows, or an iteration's, are made."""
     training, batch, processes = recipe.training, found["batch"], found["processes"]
     several = f"each of {processes['count']} {processes['device']} processes ({processes['sharing']})"
     where = several if processes["count"] > 1 else f"one {processes['device']} process"

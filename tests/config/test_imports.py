@@ -7,7 +7,10 @@ import pytest
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
 
 
-@pytest.mark.parametrize("module", ["amemgym_train.config.load", "amemgym_train.tracking.tracker", "amemgym_train.cli"])
+MODULES = ("config.load", "tracking.tracker", "cli", "doctor.report")
+
+
+@pytest.mark.parametrize("module", [f"amemgym_train.{name}" for name in MODULES])
 def test_nothing_heavy_is_imported(module):
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENV).stdout.split()

@@ -1,0 +1,99 @@
+"""What this machine computes with, and whether the launch fits it."""
+
+import os
+from importlib.util import find_spec
+
+from amemgym_train.config.evolution import LaunchConfig
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.doctor.finding import Finding, green, red, yellow
+from amemgym_train.errors import UserError
+
+CPU_FILE = "evolution.launch.file=accelerate_configs/cpu_ddp.yaml"
+
+
+def devices(recipe: Recipe) -> list[Finding]:
+    """The visible GPUs, or the cores."""
+    import torch
+
+    names = [torch.cuda.get_device_name(index) for index in range(visible())]
+    if names:
+        return [green("devices", f"{len(names)} visible: {', '.join(names)}")]
+    masked = os.environ.get("CUDA_VISIBLE_DEVICES")
+    told = f" (CUDA_VISIBLE_DEVICES is {masked!r})" if masked is not None else ""
+    return [green("devices", f"no GPU visible{told}: computes on {cores()} CPU cores")]
+
+
+def launch(recipe: Recipe) -> list[Finding]:
+    """The processes of this launch, or of those that the recipe's launcher starts, against what is here for them."""
+    from amemgym_train.evolution.launcher import launch_file
+
+    launch = recipe.evolution.launch
+    if recipe.evolution.launcher == "inline":
+        return [green("launch", "stages run in the process, or processes, that evolve is started as")]
+    try:
+        said = launch_file(launch)
+    except UserError as error:
+        return [red("launch", str(error), CPU_FILE)]
+    if said.get("distributed_type") == "DEEPSPEED" and find_spec("deepspeed") is None:
+        return [red("launch", f"{launch.file} needs deepspeed", "pip install 'amemgym-train[deepspeed]'")]
+    try:
+        here = processes(launch, said)
+    except ValueError as error:
+        return [red("launch", f"{launch.file} and evolution.launch.arguments: {error}", _with_processes(1))]
+    on_cpu = bool(said.get("use_cpu")) or "--cpu" in launch.arguments
+    return [_fits(here, on_cpu, launch.file or "accelerate's default")]
+
+
+def processes(launch: LaunchConfig, said: dict) -> int:
+    """How many processes a launch starts on this machine. ``said``: in its launch file. ValueError: no number of them."""
+    keys = ("num_processes", "num_machines")
+    numbers = {key: int(_argument(launch.arguments, f"--{key}") or said.get(key) or 1) for key in keys}
+    if min(numbers.values()) < 1:
+        raise ValueError(f"{numbers}, expected at least 1 of each")
+    if numbers["num_processes"] % numbers["num_machines"]:
+        raise ValueError(f"{numbers['num_processes']} processes do not spread evenly over {numbers['num_machines']} machines")
+    return numbers["num_processes"] // numbers["num_machines"]
+
+
+def visible() -> int:
+    """GPUs that this process may use."""
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def cores() -> int:
+    """CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _fits(here: int, on_cpu: bool, name: str) -> Finding:
+    started = f"{name} starts {here} {'CPU ' if on_cpu else ''}process{'' if here == 1 else 'es'} here"
+    if on_cpu:
+        if here > cores():
+            crowded = f"{started}, and there are {cores()} cores: they will wait for each other"
+            return yellow("launch", crowded, _with_processes(cores()))
+        return green("launch", f"{started}, {cores()} cores are there")
+    if not visible():
+        if here == 1:
+            return yellow("launch", f"{started}, and no GPU is visible: it computes on the CPU")
+        return red("launch", f"{started}, one for each GPU, and none is visible", CPU_FILE)
+    if here > visible():
+        return red("launch", f"{started}, one for each GPU, and {visible()} are visible", _with_processes(visible()))
+    if here < visible():
+        return yellow("launch", f"{started}, and {visible()} GPUs are visible: the others stay idle", _with_processes(visible()))
+    return green("launch", f"{started}, one for each GPU")
+
+
+def _with_processes(count: int) -> str:
+    return f"evolution.launch.arguments='[--num_processes, \"{count}\"]'"
+
+
+def _argument(words: list[str], name: str) -> str | None:
+    """The last value of an option, given as two words or with an equals sign."""
+    found = None
+    for place, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option.replace("-", "_") == name.replace("-", "_"):
+            found = value if equals else (words[place + 1] if place + 1 < len(words) else None)
+    return found

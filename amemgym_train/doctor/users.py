@@ -1,0 +1,24 @@
+"""The users that the recipe plays."""
+
+from amemgym_train.config.curriculum import longest
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import ROLES
+from amemgym_train.doctor.finding import Finding, green, red
+from amemgym_train.errors import UserError
+
+NAME = "users"
+
+
+def users(recipe: Recipe) -> list[Finding]:
+    """Files are read, and generators make their users, as they are at the end of a curriculum."""
+    found, counts, at_its_longest = [], [], longest(recipe)
+    for role in ROLES:
+        scenarios = getattr(at_its_longest.scenarios, role)
+        try:
+            made = len(scenarios.build())
+        except UserError as error:
+            key = "data" if scenarios.data else "preset"
+            found.append(red(NAME, f"scenarios.{role}: {error}", f"scenarios.{role}.{key}=..."))
+            continue
+        counts.append(f"{made} {role}{f' of {scenarios.data}' if scenarios.data else ''}")
+    return found or [green(NAME, f"{', '.join(counts)} can be made")]
