@@ -1,7 +1,7 @@
 """The arithmetic of a step, as a sentence."""
 
 from amemgym_train.config.recipe import Recipe
-from amemgym_train.doctor.finding import Finding, green, red, yellow
+from amemgym_train.doctor.finding import Finding, green, yellow
 from amemgym_train.errors import UserError
 
 NAME = "batch"
@@ -11,10 +11,7 @@ def batch(recipe: Recipe) -> list[Finding]:
     """What the dry run says of a step, and whether its episodes deal out evenly on the processes of the launch."""
     from amemgym_train.evolution.plan import batch_told, plan
 
-    try:
-        found = plan(recipe)
-    except UserError as error:
-        return [red(NAME, str(error), str(error).partition(":")[0] + "=...")]
+    found = plan(recipe)  # its UserErrors name their key
     if not found["batch"]:
         return [green(NAME, "no weights are trained")]
     told, episodes, count = batch_told(recipe, found), found["batch"]["episodes"], _processes(recipe)
@@ -29,17 +26,16 @@ def batch(recipe: Recipe) -> list[Finding]:
 
 
 def _processes(recipe: Recipe) -> int:
-    from amemgym_train.doctor.devices import processes
-    from amemgym_train.evolution.launcher import launch_file
-    from amemgym_train.evolution.ranks import count
+    from amemgym_train.doctor.devices import processes, said_of
 
+    if recipe.evolution.launcher == "inline":
+        return 1
     launch = recipe.evolution.launch
     try:
-        said = launch_file(launch)
-        machines = int(said.get("num_machines") or 1)
-        return processes(launch, said) * machines if recipe.evolution.launcher == "accelerate" else count()
+        here, machines = processes(launch, said_of(launch))
     except (UserError, ValueError):  # which is the launch check's to say
         return 1
+    return here * machines
 
 
 def _key(recipe: Recipe) -> str:

@@ -1,5 +1,6 @@
 """All checks in their order. One that breaks is a red finding, and one that rests on a broken one is left out."""
 
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,7 +9,9 @@ from pathlib import Path
 
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.doctor.finding import Finding, green, red, yellow
+from amemgym_train.errors import UserError
 
+KEY = re.compile(r"[a-z_]+(\.[a-z_]+)+(?=:)")  # of a recipe, at the beginning of a message
 REPORT = "amemgym-train doctor --json"
 
 
@@ -35,7 +38,7 @@ CHECKS = (
     Check("rewards", "rewards", "rewards", ("recipe",), alone=True),
     Check("users", "users", "users", ("recipe",)),
     Check("model", "model", "model", ("recipe",)),
-    Check("adapter", "model", "adapter"),
+    Check("adapter", "model", "adapter", ("recipe", "model")),
     Check("template", "template", "template", ("recipe",), ("model",)),
     Check("server", "servers", "servers"),
     Check("chat", "chat", "chat"),
@@ -98,6 +101,9 @@ def _guarded(name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
     except ImportError as error:
         package = (error.name or "").partition(".")[0] or "amemgym-train"
         return [red(name, f"cannot be checked: {error}", f"pip install {package}")]
+    except UserError as error:
+        key = KEY.match(str(error))
+        return [red(name, str(error), f"{key.group()}=..." if key else "the same command again, once that is mended")]
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"

@@ -2,6 +2,8 @@
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from amemgym_train.config.evolution import LaunchConfig
 from amemgym_train.config.recipe import Recipe
@@ -25,34 +27,47 @@ def devices(recipe: Recipe) -> list[Finding]:
 
 def launch(recipe: Recipe) -> list[Finding]:
     """The processes of this launch, or of those that the recipe's launcher starts, against what is here for them."""
-    from amemgym_train.evolution.launcher import launch_file
-
     launch = recipe.evolution.launch
     if recipe.evolution.launcher == "inline":
-        return [green("launch", "stages run in the process, or processes, that evolve is started as")]
+        how = "to check a launch, add evolution.launcher=accelerate evolution.launch.file=FILE"
+        return [green("launch", f"stages run in the process, or processes, that evolve is started as ({how})")]
+    name = launch.file or "accelerate's default"
     try:
-        said = launch_file(launch)
+        said = said_of(launch)
     except UserError as error:
         return [red("launch", str(error), CPU_FILE)]
     if said.get("distributed_type") == "DEEPSPEED" and find_spec("deepspeed") is None:
-        return [red("launch", f"{launch.file} needs deepspeed", "pip install 'amemgym-train[deepspeed]'")]
+        return [red("launch", f"{name} needs deepspeed", "pip install 'amemgym-train[deepspeed]'")]
     try:
-        here = processes(launch, said)
+        here, _ = processes(launch, said)
     except ValueError as error:
-        return [red("launch", f"{launch.file} and evolution.launch.arguments: {error}", _with_processes(1))]
+        return [red("launch", f"{name} and evolution.launch.arguments: {error}", _with_processes(1))]
     on_cpu = bool(said.get("use_cpu")) or "--cpu" in launch.arguments
-    return [_fits(here, on_cpu, launch.file or "accelerate's default")]
+    return [_fits(here, on_cpu, name)]
 
 
-def processes(launch: LaunchConfig, said: dict) -> int:
-    """How many processes a launch starts on this machine. ``said``: in its launch file. ValueError: no number of them."""
+def said_of(launch: LaunchConfig) -> dict[str, Any]:
+    """What the launch file says; without one accelerate's own, or what it does without that. UserError: no launch file."""
+    from accelerate.commands.config.config_args import default_config_file
+
+    from amemgym_train.evolution.launcher import launch_file
+
+    if launch.file is not None:
+        return launch_file(launch)
+    if Path(default_config_file).is_file():
+        return launch_file(launch.model_copy(update={"file": default_config_file}))
+    return {"num_processes": visible() or 1}
+
+
+def processes(launch: LaunchConfig, said: dict[str, Any]) -> tuple[int, int]:
+    """How many processes a launch starts on each machine, and on how many. ``said``: by its file. ValueError: no such number."""
     keys = ("num_processes", "num_machines")
     numbers = {key: int(_argument(launch.arguments, f"--{key}") or said.get(key) or 1) for key in keys}
     if min(numbers.values()) < 1:
         raise ValueError(f"{numbers}, expected at least 1 of each")
     if numbers["num_processes"] % numbers["num_machines"]:
         raise ValueError(f"{numbers['num_processes']} processes do not spread evenly over {numbers['num_machines']} machines")
-    return numbers["num_processes"] // numbers["num_machines"]
+    return numbers["num_processes"] // numbers["num_machines"], numbers["num_machines"]
 
 
 def visible() -> int:

@@ -33,9 +33,9 @@ def model(recipe: Recipe) -> list[Finding]:
 
 
 def adapter(recipe: Recipe) -> list[Finding]:
-    """The adapter that the run starts from is one."""
+    """The adapter that the run starts from is one, or a new one fits the model."""
     if recipe.policy.adapter is None:
-        return [green("adapter", "starts without one")]
+        return [_new_adapter(recipe)]
     from amemgym_train.training.lora import check_adapter, parameters_of
 
     try:
@@ -44,6 +44,18 @@ def adapter(recipe: Recipe) -> list[Finding]:
     except UserError as error:
         return [red("adapter", str(error), "policy.adapter=FOLDER, such as runs/ANOTHER/best/adapter, or policy.adapter=null")]
     return [green("adapter", f"{recipe.policy.adapter}: {size:,} parameters")]
+
+
+def _new_adapter(recipe: Recipe) -> Finding:
+    if recipe.training.method == "none" or recipe.policy.chat is not None:
+        return green("adapter", "none, and none is trained")
+    from amemgym_train.evolution.sizes import model_sizes
+
+    try:
+        size = model_sizes(recipe).get("adapter_parameters")
+    except UserError as error:
+        return red("adapter", str(error), "policy.lora.target_modules=all-linear")
+    return green("adapter", f"a new one of rank {recipe.policy.lora.r}" + (f", {size:,} parameters trained" if size else ""))
 
 
 def _weights_are_needed(recipe: Recipe) -> bool:

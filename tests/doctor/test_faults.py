@@ -6,14 +6,17 @@ import shutil
 import subprocess
 import sys
 from collections import namedtuple
+from pathlib import Path
 
 import pytest
 
 from amemgym_train.doctor import checks
+from amemgym_train.doctor.devices import visible
 from amemgym_train.doctor.finding import Finding
 from amemgym_train.doctor.template import REMEDY
 from amemgym_train.doctor.versions import Package, compared
 
+FILES = Path(__file__).resolve().parents[2] / "accelerate_configs"
 SECRET = "DOCTOR_TEST_KEY"
 
 
@@ -42,7 +45,7 @@ def test_a_package_that_is_missing():
     assert found.remedy == "pip install 'no-such-package>=1'"
 
 
-LAUNCHED = ("evolution.launcher=accelerate", "evolution.launch.file=accelerate_configs/")
+LAUNCHED = ("evolution.launcher=accelerate", f"evolution.launch.file={FILES}/")
 
 
 def test_more_processes_than_devices(only):
@@ -63,6 +66,17 @@ def test_more_cpu_processes_than_cores(only, monkeypatch):
 
 def test_a_launch_file_that_is_missing(only):
     assert "nowhere.yaml cannot be read" in only("launch", LAUNCHED[0], f"{LAUNCHED[1]}nowhere.yaml").message
+
+
+def test_a_number_of_processes_that_is_none(only):
+    assert "invalid literal" in only("launch", LAUNCHED[0], "evolution.launch.arguments=[--num_processes, two]").message
+
+
+def test_the_launch_without_a_file_is_that_of_accelerate(diagnosed, tmp_path, monkeypatch):
+    monkeypatch.setattr("accelerate.commands.config.config_args.default_config_file", str(tmp_path / "default.yaml"))
+    assert f"accelerate's default starts {visible() or 1} process" in diagnosed(LAUNCHED[0])["launch"][0].message
+    shutil.copy(FILES / "cpu_ddp.yaml", tmp_path / "default.yaml")
+    assert "accelerate's default starts 2 CPU processes here" in diagnosed(LAUNCHED[0])["launch"][0].message
 
 
 def test_episodes_that_do_not_deal_out_evenly(diagnosed):
@@ -105,6 +119,11 @@ def test_a_hub_model_that_is_not_here_while_the_hub_is_off(only, monkeypatch, tm
 
 def test_an_adapter_that_is_none(only, tmp_path):
     assert "no file adapter_config.json" in only("adapter", f"policy.adapter={tmp_path}").message
+
+
+def test_an_adapter_on_layers_that_the_model_lacks(only):
+    found = only("adapter", "policy.lora.target_modules=[nope]")
+    assert "'nope'" in found.message and found.remedy == "policy.lora.target_modules=all-linear"
 
 
 TEMPLATES = {
