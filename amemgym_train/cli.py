@@ -145,6 +145,12 @@ def doctor(arguments: argparse.Namespace) -> int:
     return doctored(arguments.recipe, arguments.overrides, arguments.json)
 
 
+def report(arguments: argparse.Namespace) -> int:
+    from amemgym_train.report.command import report as reported
+
+    return reported(arguments.run_name, arguments.out)
+
+
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="amemgym-train",
@@ -206,6 +212,10 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     command.add_argument("recipe", nargs="?", metavar="RECIPE", help="recipe file (default: look at the machine alone)")
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="overrides, for instance evolution.iterations=3")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    command = _command(commands, report, "write what a run has shown, from its folder alone", "runs/quickstart")
+    command.add_argument("run_name", type=_path, metavar="RUN", help="folder of the run, or its name below runs/")
+    command.add_argument("--out", type=_path, metavar="DIR", help="where to (default: RUN/report)")
 
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes no positional after an option once it has matched them, but an override may stand anywhere

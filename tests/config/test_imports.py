@@ -5,9 +5,7 @@ import sys
 import pytest
 
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-
-
-MODULES = ("config.load", "tracking.tracker", "cli", "doctor.report")
+MODULES = ("config.load", "tracking.tracker", "cli", "doctor.report", "report.command")
 
 
 @pytest.mark.parametrize("module", [f"amemgym_train.{name}" for name in MODULES])
