@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from amemgym_train.config.recipe import Recipe
 from amemgym_train.doctor.finding import Finding, green, red, yellow
 from amemgym_train.errors import UserError
+
+if TYPE_CHECKING:
+    from amemgym_train.config.recipe import Recipe
 
 KEY = re.compile(r"[a-z_]+(\.[a-z_]+)+(?=:)")  # of a recipe, at the beginning of a message
 REPORT = "amemgym-train doctor --json"
@@ -63,9 +66,13 @@ def findings(path: str | Path | None, overrides: list[str]) -> Iterator[Finding]
 
     yield from told("python", lambda: python(None))
     yield from told("packages", lambda: packages(None))
-    from amemgym_train.config.load import examine_recipe
+    try:
+        from amemgym_train.config.load import examine_recipe
 
-    recipe, problems, _ = examine_recipe(path, overrides)
+        recipe, problems, _ = examine_recipe(path, overrides)
+    except ImportError as error:
+        yield _missing("recipe", error)
+        return
     if path is not None:
         yield from told("recipe", lambda: _recipe(recipe.name, problems))
     for check in CHECKS:
@@ -74,7 +81,7 @@ def findings(path: str | Path | None, overrides: list[str]) -> Iterator[Finding]
         yield from told(check.name, lambda check=check: _left_out(check, seen) or _run(check, recipe))
 
 
-def _run(check: Check, recipe: Recipe) -> list[Finding]:
+def _run(check: Check, recipe: "Recipe") -> list[Finding]:
     return getattr(import_module(f"amemgym_train.doctor.{check.module}"), check.function)(recipe)
 
 
@@ -99,8 +106,7 @@ def _guarded(name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return check()
     except ImportError as error:
-        package = (error.name or "").partition(".")[0] or "amemgym-train"
-        return [red(name, f"cannot be checked: {error}", f"pip install {package}")]
+        return [_missing(name, error)]
     except UserError as error:
         key = KEY.match(str(error))
         return [red(name, str(error), f"{key.group()}=..." if key else "the same command again, once that is mended")]
@@ -108,3 +114,8 @@ def _guarded(name: str, check: Callable[[], list[Finding]]) -> list[Finding]:
         place = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
         return [red(name, f"the check itself broke with {what}", f"{REPORT} and send what it prints to the authors")]
+
+
+def _missing(name: str, error: ImportError) -> Finding:
+    package = (error.name or "").partition(".")[0] or "amemgym-train"
+    return red(name, f"cannot be checked: {error}", f"pip install {package}")

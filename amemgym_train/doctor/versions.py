@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
-from amemgym_train.config.recipe import Recipe
 from amemgym_train.doctor.finding import Finding, green, red, yellow
+
+if TYPE_CHECKING:  # a recipe needs packages, whose absence is to be told here
+    from amemgym_train.config.recipe import Recipe
 
 NAME = "packages"
 LEAST = (3, 11)
@@ -35,7 +38,7 @@ def listed(path: Path = TESTED) -> list[Package]:
     return [Package(*line.split()) for line in lines if line and not line.startswith("#")]
 
 
-def python(recipe: Recipe) -> list[Finding]:
+def python(recipe: "Recipe | None") -> list[Finding]:
     """Whether this Python is one that the toolkit runs with."""
     found, least = sys.version.split()[0], ".".join(map(str, LEAST))
     if sys.version_info < LEAST:
@@ -43,7 +46,7 @@ def python(recipe: Recipe) -> list[Finding]:
     return [green("python", f"version {found}")]
 
 
-def packages(recipe: Recipe) -> list[Finding]:
+def packages(recipe: "Recipe | None") -> list[Finding]:
     """Every required package is there in a version that works; those of extras, too, if they are there at all."""
     return list(compared(listed()))
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -20,7 +22,7 @@ HERE = ("policy.server=null", "policy.adapter=null")
 def test_every_shipped_recipe_passes(path, untrained, tmp_path, capsys):
     assert cli.main(["doctor", str(path), f"policy.model={untrained}", f"output={tmp_path}", *HERE, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [finding for finding in found if finding["level"] != "green"] == []
+    assert [finding for finding in found if finding["level"] != "green" and finding["name"] != "packages"] == []
     assert {"recipe", "users", "model", "template", "batch", "disk", "episode", "model's episode"} <= {f["name"] for f in found}
     assert list(tmp_path.iterdir()) == []
 
@@ -58,3 +60,15 @@ def test_a_recipe_that_cannot_be_read_is_bad_usage(words, sound, capsys):
     assert cli.main(["doctor", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.startswith("amemgym-train: ") and "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("package, red", [("pydantic", {"recipe"}), ("torch", {"devices"}), ("rich", set())])
+def test_a_package_that_cannot_be_imported_is_told_without_a_traceback(package, red, amemgym_train):
+    hidden = f"import sys; sys.modules[{package!r}] = None"
+    code = f"{hidden}; from amemgym_train import cli; sys.exit(cli.main(['doctor', *sys.argv[1:]]))"
+    for words in ([], ["--json"]):
+        run = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=amemgym_train.env)
+        assert (run.returncode, "Traceback" in run.stderr) == (1 if red else 0, False), run.stderr
+    found = json.loads(run.stdout)
+    assert {finding["name"] for finding in found if finding["level"] == "red"} == red
+    assert all(f"pip install {package}" == finding["remedy"] for finding in found if finding["level"] == "red")
