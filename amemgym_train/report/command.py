@@ -4,17 +4,21 @@ import sys
 from pathlib import Path
 
 from amemgym_train.files import write_text
+from amemgym_train.report.card import card
 from amemgym_train.report.markdown import report as written
 from amemgym_train.report.origin import recipe_yaml
 from amemgym_train.report.picture import MISSING, save_picture
 from amemgym_train.report.record import read_run
 
-MARKDOWN, PICTURE, RECIPE = "report.md", "report.png", "recipe.yaml"
+MARKDOWN, PICTURE, RECIPE, CARD = "report.md", "report.png", "recipe.yaml", "model_card.md"
 
 
 def report(run: str, out: str | None = None) -> int:
-    """Write the report of ``run`` into ``out`` (None: its folder ``report``), and print where; returns 1 when files of the run
-    could not be read, of which the report says what it had to leave out, else 0. UserError: there is no run."""
+    """Write the report of ``run``, and the card of its best adapter, into ``out`` (None: its folder ``report``); prints where.
+
+    Returns 1 when files of the run could not be read, of which the report says what it had to leave out, else 0. UserError:
+    there is no run.
+    """
     record = read_run(run)
     folder = Path(out) if out is not None else record.folder / "report"
     folder.mkdir(parents=True, exist_ok=True)
@@ -24,6 +28,10 @@ def report(run: str, out: str | None = None) -> int:
     if record.config:
         write_text(folder / RECIPE, recipe_yaml(record))
         made.append(RECIPE)
+    carded = card(record)
+    if carded is not None:
+        write_text(folder / CARD, carded)
+        made.append(CARD)
     for name in made:
         print(folder / name)
     for told in [*record.problems, *([] if pictured else [MISSING])]:
