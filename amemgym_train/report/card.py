@@ -73,8 +73,8 @@ def _limits(record: Record) -> str:
     read = any(section(config, role).get("data") for role in ("train", "validation", "test"))
     users = "users from data files" if read else "generated users, whose lives and words come from templates"
     text = f"Trained and scored with {users}: scores with real people are not known. It was trained for one agent's calls "
-    text += "(notes, probes and answers to multiple choice) and is no better an assistant elsewhere; it has all faults of its base "
-    return f"## Limits\n\n{text}model, whose licence holds for it, too."
+    text += "(notes, probes and answers to multiple choice) and is no better an assistant elsewhere; it has all faults of its "
+    return f"## Limits\n\n{text}base model, whose licence holds for it, too."
 
 
 def _origin(record: Record) -> str:
