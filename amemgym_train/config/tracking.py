@@ -11,7 +11,7 @@ class TrackingConfig(Section):
     """``wandb``: "offline" keeps the W&B run in the run's folder, for ``wandb sync``. ``entity`` None: your default one.
 
     ``episodes``: of each validation, those that W&B shows as a table with their diagnosis (0: none). ``artifacts``: whether W&B
-    gets the adapter and the prompts of every iteration. ``report_to``: other boards that the trainer itself reports to.
+    gets the adapter and the prompts of every iteration. ``report_to``: other boards that get the same metrics.
     """
 
     wandb: Literal["off", "offline", "online"] = "off"

@@ -34,7 +34,7 @@ class MetricsFile:
         if own:
             raise ValueError(f"metrics {', '.join(own)} at {stage} step {step}: these names are the file's own")
         line = {"stage": stage, "step": step, "time": round(time.time(), 3)}
-        line |= {key: _plain(value) for key, value in metrics.items()}
+        line |= {key: plain(value) for key, value in metrics.items()}
         text = json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
         if any(_again(old, stage, step) for old in self._before):
             self._drop(stage, step)
@@ -100,6 +100,6 @@ def _replace(path: Path, lines: list[dict[str, Any]]) -> None:
     temporary.replace(path)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value  # numpy and torch scalars
     return None if isinstance(value, float) and not math.isfinite(value) else value
