@@ -8,13 +8,15 @@ import pytest
 
 from amemgym_envs.amemgym.languages import FOLDER
 from amemgym_train import cli
+from amemgym_train.config.environments import shares
+from amemgym_train.config.load import load_recipe
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
 
 DOCS = (Path(__file__).parent.parent / "docs" / "scenarios.md").read_text(encoding="utf-8")
 
 
 def test_the_example_domain_passes_validate_as_it_stands(tmp_path, capsys):
-    [domain] = re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL)
+    [_, domain] = re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL)
     pack = Path(shutil.copytree(FOLDER / "en", tmp_path / "en"))
     (pack / "variables" / "office.yaml").write_text(domain, encoding="utf-8")
     talk, put = re.subn(
@@ -57,3 +59,10 @@ def test_the_table_of_roles_is_what_they_set(role):
     split, phrasings, offset = rows("role", "`split`", "`phrasings`", "`user_offset`")[f"`{role}`"]
     told = {"split": split.strip("`"), "phrasings": phrasings.strip("`"), "user_offset": int(offset.replace(",", ""))}
     assert told == ROLES[role]
+
+
+def test_the_example_of_several_environments_is_a_recipe(tmp_path):
+    [environments, _] = re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL)
+    path = tmp_path / "recipe.yaml"
+    path.write_text(f"name: example\nagent: {{local_length: 0}}\n{environments}", encoding="utf-8")
+    assert shares(load_recipe(path), 1) == {"short": 16, "long": 32}

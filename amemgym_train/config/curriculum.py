@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from amemgym_train.config.base import Section
+from amemgym_train.config.environments import key, sources, with_sources
 
 if TYPE_CHECKING:
     from amemgym_train.config.recipe import Recipe
@@ -16,7 +17,7 @@ Rounds = Annotated[int, Field(ge=1)]
 
 
 class CurriculumConfig(Section):
-    """``num_periods``, ``rounds_init``, ``rounds_update``: values that replace those of ``scenarios.train``, one after the other,
+    """``num_periods``, ``rounds_init``, ``rounds_update``: values that replace those of training users, one after the other,
     each for ``every`` iterations and the last one from then on. Validation and test users stay as they are.
     """
 
@@ -42,8 +43,8 @@ def scheduled(recipe: Recipe, iteration: int) -> Recipe:
     now = recipe.evolution.curriculum.at(iteration)
     if not now:
         return recipe
-    train = recipe.scenarios.train.model_copy(update=now)
-    return recipe.model_copy(update={"scenarios": recipe.scenarios.model_copy(update={"train": train})})
+    changed = {name: source.model_copy(update=now) for name, source in sources(recipe, "train").items()}
+    return with_sources(recipe, "train", changed)
 
 
 def longest(recipe: Recipe) -> Recipe:
@@ -58,22 +59,24 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """What makes a schedule one that cannot be played."""
     from amemgym_envs.amemgym.scenario import ScenarioError
 
-    curriculum, train = recipe.evolution.curriculum, recipe.scenarios.train
-    if curriculum.num_periods and train.data is not None:
-        yield (
-            "evolution.curriculum.num_periods",
-            f"the users come from {train.data} and have the periods they have; remove it, or have them generated",
-        )
+    periods, found = recipe.evolution.curriculum.num_periods, sources(recipe, "train")
+    read = next((source.data for source in found.values() if source.data is not None), None)
+    if periods and read is not None:
+        problem = f"the users come from {read} and have the periods they have; remove it, or have them generated"
+        yield "evolution.curriculum.num_periods", problem
         return
-    for value in dict.fromkeys(curriculum.num_periods):
-        try:
-            train.model_copy(update={"num_periods": value}).generator()
-        except ScenarioError as error:
-            yield "evolution.curriculum.num_periods", f"{value}: {error}"
+    for value in dict.fromkeys(periods):
+        for name, train in found.items():
+            try:
+                train.model_copy(update={"num_periods": value}).generator()
+            except ScenarioError as error:
+                where = f" in {key(name, 'train')}" if name else ""
+                yield "evolution.curriculum.num_periods", f"{value}{where}: {error}"
 
 
 def _exchanges(recipe: Recipe, curriculum: CurriculumConfig) -> int:
     """A number that grows with each key of a schedule."""
-    train = recipe.scenarios.train
-    first, later = train.rounds_init or 1, train.rounds_update or 1
-    return first + later * (train.num_periods if curriculum.num_periods else 1)
+    return sum(
+        (train.rounds_init or 1) + (train.rounds_update or 1) * (train.num_periods if curriculum.num_periods else 1)
+        for train in sources(recipe, "train").values()
+    )

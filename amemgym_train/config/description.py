@@ -1,17 +1,18 @@
 """The arithmetic that follows from a recipe, as sentences for a person about to start it."""
 
 from amemgym_train.config.curriculum import scheduled
+from amemgym_train.config.environments import rollout_size, shares, sources
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ScenarioConfig
 
 
 def describe(recipe: Recipe) -> str:
     """What one iteration plays and trains on, and how many there are."""
-    scenarios, iterations = recipe.scenarios, counted(recipe.evolution.iterations, "iteration")
+    iterations = counted(recipe.evolution.iterations, "iteration")
     return (
         f"{recipe.name}: {iterations} of the {recipe.agent.name} agent on {recipe.policy.model}. "
         f"{_prompts(recipe)}{_weights(recipe)} "
-        f"Validation: {_users(scenarios.validation)} each time; test: {_users(scenarios.test)}, at the start and the end."
+        f"Validation: {_everybody(recipe, 'validation')} each time; test: {_everybody(recipe, 'test')}, at the start and the end."
     )
 
 
@@ -40,6 +41,8 @@ def _rollout(recipe: Recipe) -> str:
     train, group = recipe.scenarios.train, recipe.rollout.group_size
     on_policy = recipe.training.on_policy
     each = f"Each takes {counted(on_policy.steps, 'step')}; a step" if on_policy else "Each"
+    if recipe.environments:
+        return f"{each} plays {_shared_out(recipe)}."
     if train.data is not None:
         return f"{each} plays {_users(train)} x {group} in a group."
     train = scheduled(recipe, 1).scenarios.train
@@ -49,6 +52,14 @@ def _rollout(recipe: Recipe) -> str:
         f"{each} plays {_users(train)} x {group} in a group = {train.num_users * group} episodes{fresh}, and asks in each "
         f"{periods} periods x {questions} questions = {periods * questions} answers and as many probes."
     )
+
+
+def _shared_out(recipe: Recipe) -> str:
+    """Of the first rollout; where weights leave a rest, the next ones differ by a user."""
+    size, group, fresh = rollout_size(recipe), recipe.rollout.group_size, recipe.rollout.new_users_each_iteration
+    parts = " + ".join(f"{count} of {name}" for name, count in shares(recipe, 1).items())
+    new = ", new users each time" if fresh else ""
+    return f"{counted(size, 'user')} ({parts}) x {group} in a group = {size * group} episodes{new}"
 
 
 def _retry(recipe: Recipe) -> str:
@@ -86,6 +97,11 @@ def _training(recipe: Recipe) -> str:
         return f"{sentence}."
     steps = -(-training.max_rows // per_step) * training.epochs
     return f"{sentence}; at most {training.max_rows} {rows}, so at most {counted(steps, 'step')}."
+
+
+def _everybody(recipe: Recipe, role: str) -> str:
+    named = [f"{_users(source)}{f' of {name}' if name else ''}" for name, source in sources(recipe, role).items()]
+    return " + ".join(named)
 
 
 def _users(scenarios: ScenarioConfig) -> str:

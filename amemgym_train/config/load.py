@@ -53,6 +53,9 @@ def load_scenarios(path: str | Path | None, overrides: list[str] | None = None) 
     Raises UserError as ``load_recipe`` does, for the section ``scenarios`` and for sections that a recipe does not have.
     """
     source = read_source(path, overrides or [])
+    if source.values.get("environments"):
+        meant = "name them as scenarios.train and so on, or take a recipe without environments"
+        raise UserError(f"{source.path}: the users of a recipe with environments are not those of scenarios; {meant}")
     others = set(Recipe.model_fields) - {"scenarios"}
     values = {key: value for key, value in source.values.items() if key not in others}
     noted = [problem for problem in source.problems if problem.partition(" ")[0].partition(".")[0] not in others]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 from types import UnionType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -57,13 +57,21 @@ def explain(error: ValidationError, model: type[BaseModel], source: Source) -> l
 
 def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, type[BaseModel] | None]:
     """The dotted key that pydantic's ``loc`` means, and the model of the section that holds it."""
-    key, section, inner = "", None, model
+    key, section, inner, named = "", None, model, None
     for part in loc:
         if isinstance(part, int):
             key += f"[{part}]"
-        elif inner is not None:  # below a leaf, loc only names the alternative of a union
-            key, section, inner = f"{key}.{part}".lstrip("."), inner, _section_at(inner, part)
+        elif named is not None:
+            key, inner, named = f"{key}.{part}", named, None
+        elif inner is not None and part != "[key]":  # below a leaf, loc only names the alternative of a union
+            key, section, named, inner = f"{key}.{part}".lstrip("."), inner, _named_at(inner, part), _section_at(inner, part)
     return key, section
+
+
+def _named_at(model: type[BaseModel], name: str) -> type[BaseModel] | None:
+    """The model of the sections that ``name`` holds under names that the recipe chooses."""
+    annotation = model.model_fields[name].annotation if name in model.model_fields else None
+    return get_args(annotation)[1] if get_origin(annotation) is dict and issubclass(get_args(annotation)[1], BaseModel) else None
 
 
 def _section_at(model: type[BaseModel], name: str) -> type[BaseModel] | None:

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from amemgym_train.config.agent import AgentConfig
 from amemgym_train.config.base import Section
 from amemgym_train.config.credit import CreditConfig
+from amemgym_train.config.environments import EnvironmentConfig, Name
 from amemgym_train.config.evaluation import EvaluationConfig
 from amemgym_train.config.evolution import EvolutionConfig
 from amemgym_train.config.policy import PolicyConfig
@@ -20,7 +21,8 @@ from amemgym_train.config.training import TrainingConfig
 
 
 class Recipe(Section):
-    """``name`` is also the folder of the run, under ``output``."""
+    """``name`` is also the folder of the run, under ``output``. ``environments``: several sources of users, in
+    place of that of ``scenarios``."""
 
     name: str = Field(pattern=r"^\w[\w.-]*$")
     seed: int = Field(0, ge=0, lt=2**32)
@@ -29,6 +31,7 @@ class Recipe(Section):
     agent: AgentConfig = AgentConfig()
     sampling: SamplingConfig = SamplingConfig()
     scenarios: ScenariosConfig = Field(default_factory=lambda: ScenariosConfig.model_validate({}))
+    environments: dict[Name, EnvironmentConfig] = {}
     rollout: RolloutConfig = RolloutConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     credit: CreditConfig = CreditConfig()

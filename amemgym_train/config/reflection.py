@@ -9,6 +9,7 @@ from pydantic import Field
 
 from amemgym_train.config.base import Section
 from amemgym_train.config.chat import ChatConfig
+from amemgym_train.config.environments import sources
 from amemgym_train.config.training import GROUPED
 
 if TYPE_CHECKING:
@@ -146,11 +147,12 @@ def _prompts(recipe: Recipe) -> Iterator[Problem]:
 
 
 def _provable(recipe: Recipe) -> Iterator[Problem]:
-    validation, alpha = recipe.scenarios.validation, recipe.reflection.prompts.alpha
-    users = validation.num_users if validation.data is None else len(validation.users or ())
+    found, alpha = sources(recipe, "validation").values(), recipe.reflection.prompts.alpha
+    counts = [source.num_users if source.data is None else len(source.users or ()) for source in found]
+    users = sum(counts) if all(counts) else 0  # of a file nobody knows yet
     if users and 0.5**users > alpha:
         least = f"{users} validation users can show p = {0.5**users:.2g} at best, so that no prompt would ever be accepted"
-        yield "reflection.prompts.alpha", f"{least}; raise it, or scenarios.validation.num_users"
+        yield "reflection.prompts.alpha", f"{least}; raise it, or have more"
 
 
 def _types(recipe: Recipe, key: str) -> Iterator[Problem]:

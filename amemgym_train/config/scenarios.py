@@ -142,16 +142,12 @@ class ScenarioConfig(Section):
         return [scenario for scenario in scenarios.values() if self.users is None or scenario.id in self.users]
 
 
-class ScenariosConfig(Section):
-    """One source of users per role. Unless said otherwise each role generates from its own variables, phrasings and users.
-
-    ``user``: who plays all of them; None: a script.
-    """
+class RolesConfig(Section):
+    """One source of users per role. Unless said otherwise each role generates from its own variables, phrasings and users."""
 
     train: ScenarioConfig
     validation: ScenarioConfig
     test: ScenarioConfig
-    user: UserConfig | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -159,6 +155,12 @@ class ScenariosConfig(Section):
         if not isinstance(sections, dict):
             return sections
         return sections | {role: _with_defaults(sections.get(role, {}), defaults) for role, defaults in ROLES.items()}
+
+
+class ScenariosConfig(RolesConfig):
+    """``user``: who plays all users, those of ``environments`` too; None: a script."""
+
+    user: UserConfig | None = None
 
 
 def _with_defaults(section: Any, defaults: dict[str, Any]) -> Any:

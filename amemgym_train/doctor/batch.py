@@ -39,6 +39,8 @@ def _processes(recipe: Recipe) -> int:
 
 
 def _key(recipe: Recipe) -> str:
+    if recipe.environments:
+        return "rollout.users"
     return "rollout.group_size" if recipe.scenarios.train.data else "scenarios.train.num_users"
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from amemgym_train.config.environments import alike
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.doctor.finding import Finding, green, red
 from amemgym_train.errors import UserError
@@ -18,7 +19,7 @@ def episode(recipe: Recipe) -> list[Finding]:
     from amemgym_train.diagnosis.operations import diagnose
     from amemgym_train.evaluation.controls import play_scripted
 
-    [played] = play_scripted(recipe, "oracle", "train", recipe.scenarios.train.build()[:1])
+    [played] = play_scripted(recipe, "oracle", "train", alike(recipe, "train")[:1])
     what = f"{recipe.agent.name} agent, {len(played.turns)} calls, {len(played.answers)} answers"
     if played.error:
         return [red("episode", f"{what}: {played.error}", "agent.prompts=default, or agent.name=awi")]
@@ -26,7 +27,7 @@ def episode(recipe: Recipe) -> list[Finding]:
     wrong = len(found.cells) - found.counts["correct"]
     if wrong:
         missed = f"{wrong} of {len(found.cells)} are not diagnosed as correct though the scripted policy knows them all"
-        return [red("episode", f"{what}: {missed}", "agent.prompts=default, or amemgym-train validate DATA of scenarios.train")]
+        return [red("episode", f"{what}: {missed}", "agent.prompts=default, or amemgym-train validate DATA of training users")]
     return [green("episode", f"{what}, by a scripted policy that knows all: all diagnosed as correct")]
 
 
@@ -34,7 +35,7 @@ def of_model(recipe: Recipe) -> list[Finding]:
     """The same user by the recipe's own model, where that is a matter of seconds; what it gets right is for a run to say."""
     from amemgym_train.diagnosis.operations import diagnose
 
-    name, scenarios = "model's episode", recipe.scenarios.train.build()[:1]
+    name, scenarios = "model's episode", alike(recipe, "train")[:1]
     if not _is_small(recipe, scenarios):
         return [green(name, "not played: models and episodes of this size take longer than a look")]
     try:
@@ -55,7 +56,7 @@ def _is_small(recipe: Recipe, scenarios: "list[Scenario]") -> bool:
     from amemgym_train.evolution.sizes import model_sizes
 
     parameters = model_sizes(recipe).get("parameters")
-    return parameters is not None and parameters <= SMALL and episode_size(recipe, "train", scenarios).read <= SHORT
+    return parameters is not None and parameters <= SMALL and episode_size(recipe, "train", scenarios[0]).read <= SHORT
 
 
 def _played_by_model(recipe: Recipe, scenarios: "list[Scenario]") -> "Episode":

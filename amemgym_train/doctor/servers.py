@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from amemgym_train.config.curriculum import longest
+from amemgym_train.config.environments import alike, environment_of
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.doctor.finding import Finding, green, red, yellow
 from amemgym_train.errors import UserError
@@ -40,7 +41,8 @@ def servers(recipe: Recipe) -> list[Finding]:
 
 
 def longest_call(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase") -> int:
-    """Tokens of the longest prompt and its reply, by an agent that notes all and answers right. Real notes may be longer."""
+    """Tokens of the longest prompt and its reply, by an agent that notes all and answers right, with the first training user of
+    every environment. Real notes may be longer."""
     from amemgym_train.agents import build_agent
     from amemgym_train.evaluation.controls import GREEDY, environment
     from amemgym_train.policy.encoding import encode
@@ -49,7 +51,8 @@ def longest_call(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase") -> int:
     from amemgym_train.rollout.runner import play
 
     recipe, prompts = longest(recipe), {}
-    scenarios = recipe.scenarios.train.build()[:1]
+    first = {environment_of(recipe, one.id): one for one in reversed(alike(recipe, "train"))}
+    scenarios = {one.id: one for one in first.values()}
 
     class Listening(OraclePolicy):
         def reply(self, request):
@@ -59,10 +62,10 @@ def longest_call(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase") -> int:
             return super().reply(request)
 
     def agent(task, episode, seed):
-        return build_agent(recipe.agent, Listening(scenarios[0]), episode, seed, GREEDY)
+        return build_agent(recipe.agent, Listening(scenarios[task.id]), episode, seed, GREEDY)
 
-    task = Task(scenarios[0].id, "", 0)
-    play(environment(recipe, "train", scenarios, scripted=True), [task], agent, recipe.seed, label=None)
+    tasks = [Task(user, user, 0) for user in scenarios]
+    play(environment(recipe, "train", list(scenarios.values()), scripted=True), tasks, agent, recipe.seed, label=None)
     replies = recipe.agent.max_new_tokens
     return max(len(encode(tokenizer, messages)) + getattr(replies, kind) for kind, (_, messages) in prompts.items())
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from amemgym_train.agents import build_agent
 from amemgym_train.agents.base import Agent
+from amemgym_train.config.environments import environment_of, sources
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
 from amemgym_train.evaluation.users import user_factory
@@ -37,11 +38,16 @@ def environment(
     """
     from amemgym_envs.amemgym.environment import AMemGymEnv
 
-    config = getattr(recipe.scenarios, role)
+    found = sources(recipe, role)
     by_id = {scenario.id: scenario for scenario in scenarios}
-    rounds = {"rounds_init": config.rounds_init, "rounds_update": config.rounds_update}
     talking = user or user_factory(None if scripted else recipe.scenarios.user)
-    return lambda task: AMemGymEnv([by_id[task.id]], **rounds, user=talking)
+
+    def made(task: Task) -> AMemGymEnv:
+        config = found[environment_of(recipe, task.id)]
+        rounds = {"rounds_init": config.rounds_init, "rounds_update": config.rounds_update}
+        return AMemGymEnv([by_id[task.id]], **rounds, user=talking)
+
+    return made
 
 
 def agents(recipe: Recipe, policy: Policy, sampling: Sampling, scenarios: "Sequence[Scenario]" = ()) -> AgentFactory:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from amemgym_train.config.chat import ChatConfig
+from amemgym_train.config.environments import sources
 from amemgym_train.config.public_agent import NamedAgent
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
@@ -22,7 +23,10 @@ def settings(
 ) -> dict[str, Any]:
     """All that decides the results, as JSON values. ``hashes``: of what the recipe and the command name, by key."""
     policy, user = recipe.policy, recipe.scenarios.user
-    played = getattr(recipe.scenarios, role).model_dump(mode="json", exclude={"data"})  # its content decides, not its place
+    played = {
+        f"{name}.{role}" if name else role: source.model_dump(mode="json", exclude={"data"})  # content decides, not its place
+        for name, source in sources(recipe, role).items()
+    }
     return {
         "split": role,
         "seed": recipe.seed,
@@ -31,7 +35,7 @@ def settings(
         "agent": recipe.agent.settings(),
         "agents": {agent.name: agent.settings() for agent in agents},
         "scenarios": {
-            role: played,
+            **played,
             "user": user and user.model_dump(mode="json", exclude={"chat"}) | {"chat": _chat(user.chat)},
         },
         "evaluation": recipe.evaluation.model_dump(mode="json"),

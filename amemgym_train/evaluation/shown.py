@@ -59,6 +59,9 @@ def tables(report: Report, seconds: Seconds | None) -> list[Table]:
         Table(title, ("", *FIGURES), list(_figures(report)), ABOUT_FIGURES),
         Table("Calls", headings, list(_calls(report, seconds)), " ".join([ABOUT_CALLS, *[ABOUT_SECONDS] * timed])),
     ]
+    for name, agents in report.get("environments", {}).items():
+        rows = [[agent, *(_spread(figures[figure]) for figure in COMPARED)] for agent, figures in agents.items()]
+        found.append(Table(f"On the users of {name}", ("", *FIGURES), rows))
     if report["differences"]:
         found.append(Table("Differences on the same users", ("", *FIGURES), list(_differences(report))))
     return found

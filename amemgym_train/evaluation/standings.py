@@ -42,6 +42,17 @@ def standing(by_seed: BySeed, upper: UpperBound | None) -> dict[str, Any]:
     }
 
 
+def by_environment(standings: Mapping[str, dict[str, Any]], environments: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """For each environment the ``figures`` of every agent on its users; ``environments``: by user."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in dict.fromkeys(environments.values()):
+        for agent, one in standings.items():
+            figures = [of_user for user, of_user in one["per_user"].items() if environments[user] == name]
+            known = {key: [value for of_user in figures if (value := of_user[key]) is not None] for key in FIGURES}
+            found.setdefault(name, {})[agent] = {key: spread(values) for key, values in known.items()}
+    return found
+
+
 def control(episodes: Sequence[Episode], upper: UpperBound | None) -> dict[str, float | None]:
     """The mean figures of a control; all None when none of its episodes could be played."""
     if all(episode.error is not None for episode in episodes):

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amemgym_train.config.environments import environment_of, users
 from amemgym_train.config.public_agent import NamedAgent, named_agents
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
@@ -86,7 +87,7 @@ class Evaluation:
         self.agents = named_agents(words, recipe)
         self.seeds = list(seeds) or [recipe.seed]
         self.entries = entries(self.agents, self.seeds)
-        self.scenarios: list[Scenario] = getattr(recipe.scenarios, role).build()
+        self.scenarios: list[Scenario] = users(recipe, role)
         check_scrambled(role, self.scenarios, recipe.evaluation.controls)
         self.store = Store(folder, self.scenarios)
         self.cost: dict[str, Any] = {}
@@ -186,6 +187,9 @@ class Evaluation:
             labels = [entry.label for entry in played if entry.agent is agent]
             report["agents"][agent.name] = {"results": labels} | standings.standing(own, upper)
             notes += _notes(agent, own, report["agents"][agent.name])
+        if self.recipe.environments:
+            of_users = {user: environment_of(self.recipe, user) for user in report["users"]}
+            report["environments"] = standings.by_environment(report["agents"], of_users)
         report["differences"] = standings.differences(report["agents"])
         report["controls"] = {name: standings.control(episodes, upper) for name, episodes in controls.items()}
         everybody = [*((entry.label, episodes) for entry, episodes in played.items()), *controls.items()]

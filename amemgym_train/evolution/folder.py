@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from amemgym_train.config.load import UNHASHED
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
+from amemgym_train.evaluation.settings import differing
 from amemgym_train.files import write_json
 
 ENDING_S = 45  # how long the processes of a run may take to end after the one that started them was killed
@@ -125,18 +126,6 @@ def check_same(recipe: Recipe, folder: Path) -> None:
 def changed(old: Recipe, new: Recipe) -> list[str]:
     """The dotted keys in which two recipes differ and that decide what an iteration computes."""
     return differing(*(one.model_dump(mode="json", exclude=UNHASHED) for one in (old, new)))
-
-
-def differing(stored: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[str]:
-    """The dotted keys whose values differ."""
-    keys: list[str] = []
-    for key in wanted:
-        ours, theirs = wanted[key], stored.get(key)
-        if isinstance(ours, dict) and isinstance(theirs, dict):
-            keys += differing(theirs, ours, f"{prefix}{key}.")
-        elif ours != theirs:
-            keys.append(prefix + key)
-    return keys
 
 
 def link(folder: Path, name: str, target: Path) -> None:

@@ -1,12 +1,15 @@
 """What a run will play, and how much of the disk that takes: estimates from one episode that needs no model."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amemgym_train.agents import build_agent
 from amemgym_train.config.curriculum import longest
+from amemgym_train.config.environments import alike, environment_of, users
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import ROLES
 from amemgym_train.evaluation.controls import GREEDY, environment
 from amemgym_train.policy.base import Request
 from amemgym_train.policy.oracle import OraclePolicy
@@ -31,8 +34,20 @@ class Size:
     written: int
 
 
-def episode_size(recipe: Recipe, role: str, scenarios: "Sequence[Scenario]") -> Size:
-    """That of the first user's episode with an agent who notes and answers everything right, which real ones come close to."""
+def mean_size(recipe: Recipe, role: str, scenarios: "Sequence[Scenario]") -> Size:
+    """Of the episodes of ``scenarios``: in every environment as many tokens as its first user has."""
+    first = {environment_of(recipe, one.id): one for one in reversed(alike(recipe, role))}
+    sizes = {name: episode_size(recipe, role, one) for name, one in first.items()}
+    counts = Counter(environment_of(recipe, one.id) for one in scenarios)
+
+    def mean(figure: str) -> int:
+        return sum(getattr(sizes[name], figure) * count for name, count in counts.items()) // len(scenarios)
+
+    return Size(mean("calls"), mean("read"), mean("written"))
+
+
+def episode_size(recipe: Recipe, role: str, scenario: "Scenario") -> Size:
+    """That of a user's episode with an agent who notes and answers everything right, which real ones come close to."""
     counted: list[tuple[int, int]] = []
 
     class Counting(OraclePolicy):
@@ -42,9 +57,9 @@ def episode_size(recipe: Recipe, role: str, scenarios: "Sequence[Scenario]") -> 
             return text
 
     def agent(task: Task, episode: str, seed: int):
-        return build_agent(recipe.agent, Counting(scenarios[0]), episode, seed, GREEDY)
+        return build_agent(recipe.agent, Counting(scenario), episode, seed, GREEDY)
 
-    play(environment(recipe, role, scenarios[:1], scripted=True), [Task(scenarios[0].id, "", 0)], agent, recipe.seed, label=None)
+    play(environment(recipe, role, [scenario], scripted=True), [Task(scenario.id, "", 0)], agent, recipe.seed, label=None)
     read, written = (sum(lengths) // CHARACTERS for lengths in zip(*counted, strict=True))
     return Size(len(counted), read, written)
 
@@ -66,11 +81,11 @@ class Stage:
 def forecast(recipe: Recipe, adapter_bytes: int) -> list[Stage]:
     """The stages of a run in the order in which it first comes to them. ``adapter_bytes``: of a saved adapter, 0 if not known."""
     recipe, iterations = longest(recipe), recipe.evolution.iterations
-    users = {role: getattr(recipe.scenarios, role).build() for role in ("train", "validation", "test")}
-    sizes = {role: episode_size(recipe, role, scenarios) for role, scenarios in users.items()}
+    everybody = {role: users(recipe, role) for role in ROLES}
+    sizes = {role: mean_size(recipe, role, scenarios) for role, scenarios in everybody.items()}
 
     def playing(name: str, times: int, role: str, group: int = 1, saved: bool = True) -> Stage:
-        episodes, size = len(users[role]) * group, sizes[role]
+        episodes, size = len(everybody[role]) * group, sizes[role]
         read, written = episodes * size.read, episodes * size.written
         room = (read + written) * TOKEN_BYTES if saved else 0
         return Stage(name, times, episodes, read, written, room, room)
@@ -95,8 +110,8 @@ def _tries(recipe: Recipe, iterations: int, sizes: dict[str, Size]) -> Stage:
     """The stage reflect, if every proposal is tried on training and validation users."""
     prompts = recipe.reflection.prompts
     tried = 1 + prompts.proposals + prompts.keep
-    validation = len(recipe.scenarios.validation.build())
-    train = min(prompts.users, len(recipe.scenarios.train.build()))
+    validation = len(users(recipe, "validation"))
+    train = min(prompts.users, len(users(recipe, "train")))
     read = tried * (train * sizes["train"].read + validation * sizes["validation"].read)
     written = tried * (train * sizes["train"].written + validation * sizes["validation"].written)
     return Stage("reflect", iterations, tried * (train + validation), read, written, 0, (read + written) * TOKEN_BYTES)

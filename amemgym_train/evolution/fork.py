@@ -99,7 +99,7 @@ def _judged(source: Path) -> Iterator[int]:
 
 
 def _check_kept(old: Recipe, new: Recipe, source: Path) -> None:
-    keys = [key for key in changed(old, new) if any(key == one or key.startswith(f"{one}.") for one in FIXED)]
+    keys = [key for key in changed(old, new) if _fixed(key)]
     if (old.training.method == "none") != (new.training.method == "none"):
         keys.append("training.method")
     if keys:
@@ -107,6 +107,12 @@ def _check_kept(old: Recipe, new: Recipe, source: Path) -> None:
             f"--fork: {', '.join(keys)} decided how the iterations of {source} were scored and cannot change; begin a new run "
             f"from its adapter instead: name=... policy.adapter={source / 'best' / 'adapter'}"
         )
+
+
+def _fixed(key: str) -> bool:
+    if key.startswith("environments"):  # which there are, and who validates and tests in them
+        return key.split(".")[2:3] not in (["train"], ["weight"], ["gate"])
+    return any(key == one or key.startswith(f"{one}.") for one in FIXED)
 
 
 def _check_there(source: Path, last: int) -> None:

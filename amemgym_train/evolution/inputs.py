@@ -4,7 +4,9 @@ import hashlib
 from pathlib import Path
 
 from amemgym_train.agents.templates import SETS
+from amemgym_train.config.environments import key, sources
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import ROLES
 from amemgym_train.evolution.manifest import digest
 
 SMALL = 1 << 20  # bytes up to which a model's file is read: its config, tokenizer and template
@@ -20,14 +22,15 @@ def named_files(recipe: Recipe) -> dict[str, str]:
         from amemgym_train.training.lora import check_adapter
 
         check_adapter(recipe.policy.adapter)
-    for role in ("train", "validation", "test"):
-        scenarios = getattr(recipe.scenarios, role)
-        files[f"scenarios.{role}.data"] = scenarios.data
-        files[f"scenarios.{role}.personas"] = scenarios.personas or None
-        files[f"scenarios.{role}.language"] = scenarios.language if "/" in scenarios.language else None  # else a shipped pack
+    for role in ROLES:
+        for name, scenarios in sources(recipe, role).items():
+            place = key(name, role)
+            files[f"{place}.data"] = scenarios.data
+            files[f"{place}.personas"] = scenarios.personas or None
+            files[f"{place}.language"] = scenarios.language if "/" in scenarios.language else None  # else a shipped pack
     if recipe.agent.prompts not in SETS:
         files["agent.prompts"] = recipe.agent.prompts
-    found = {key: digest(Path(path)) for key, path in files.items() if path is not None}
+    found = {name: digest(Path(path)) for name, path in files.items() if path is not None}
     model = Path(recipe.policy.model).expanduser()
     return found | ({"policy.model": fingerprint(model)} if model.is_dir() else {})
 

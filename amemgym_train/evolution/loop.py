@@ -21,6 +21,7 @@ from amemgym_train.evolution.summary import summarise
 from amemgym_train.files import write_json
 from amemgym_train.tracking.tracker import Tracker
 
+GATED = ("decision", "difference", "low", "high", "share", "environments")  # of a verdict, for the summary
 HEAVY = ("episodes", "retries", "eval_episodes", "adapter", "rows.json", "candidates")  # what pruning removes
 
 
@@ -69,7 +70,7 @@ class Evolution:
         verdict = self.judge(iteration)
         passed = verdict["passed"]
         entry = {"iteration": iteration, "validation": score, "passed": passed, "rollout": played, "training": training}
-        entry |= {"gate": {key: verdict[key] for key in ("decision", "difference", "low", "high", "share")}}
+        entry |= {"gate": {key: verdict[key] for key in GATED if key in verdict}}
         self.history.append(entry | ({"retry": tried} if tried else {}) | ({"reflection": reflected} if reflected else {}))
         if passed:
             self.best = iteration
@@ -89,13 +90,14 @@ class Evolution:
     def judge(self, iteration: int) -> dict[str, Any]:
         """The gate: the iteration's validation users against the same users with the best so far."""
         config, best, book = self.recipe.evolution.gate, self.best, self.stages(iteration)
+        gates = {name: one.gate for name, one in self.recipe.environments.items()}
         name = "eval_users.json"
         digests = {key: self.stages(at).outputs("evaluate")[name] for key, at in (("new", iteration), ("best", best))}
         inputs = {"recipe": self.given(iteration)["recipe"], "rejections": self.rejections, "best_iteration": best, **digests}
 
         def work(out: Path) -> dict[str, Any]:
             new, old = (json.loads((self.iteration_folder(at) / name).read_text(encoding="utf-8")) for at in (iteration, best))
-            found = judge(new, old, config, self.rejections).to_dict()
+            found = judge(new, old, config, self.rejections, gates).to_dict()
             verdict = {"score": self.scores[iteration], "best_before": self.scores[best], "best_iteration_before": best, **found}
             if ranks.is_main():
                 write_json(out / "gate.json", verdict)
@@ -154,9 +156,9 @@ class Evolution:
             lambda out: stages.evaluate(
                 self.recipe_at(iteration), "validation", self.adapter(iteration), self.version(iteration), out, "eval"
             ),
-        )["agent"]
-        self.log(result, iteration, "validation")
-        return result["memory_score"]
+        )
+        self.log_scores(result, iteration, "validation")
+        return result["agent"]["memory_score"]
 
     def test(self, name: str, iteration: int) -> dict[str, Any]:
         """The figures on test users; after the last iteration with the controls."""
@@ -169,7 +171,7 @@ class Evolution:
                 self.recipe_at(iteration), "test", self.adapter(iteration), self.version(iteration), out, name, controls
             ),
         )
-        self.log(result["agent"], at, f"test_{name}")
+        self.log_scores(result, at, f"test_{name}")
         return result
 
     def begin(self, book: Stages, name: str, inputs: dict[str, Any], work: Work) -> None:
@@ -238,6 +240,12 @@ class Evolution:
     def weights(self, iteration: int, key: str) -> dict[str, str]:
         """The digest of the adapter that ``iteration`` made, under ``key``; nothing where it made none."""
         return {key: self.stages(iteration).outputs("train")["adapter"]} if self.trained(iteration) else {}
+
+    def log_scores(self, result: dict[str, Any], step: int, stage: str) -> None:
+        """The agent's figures on all users, and on those of each of several environments."""
+        self.log(result["agent"], step, stage)
+        for name, figures in result.get("environments", {}).items():
+            self.log({f"{name}/{key}": value for key, value in figures.items() if not isinstance(value, dict)}, step, stage)
 
     def log(self, metrics: dict[str, Any], step: int, stage: str) -> None:
         if self.tracker is not None:

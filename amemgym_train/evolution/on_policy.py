@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amemgym_train.agents import build_agent
+from amemgym_train.config.environments import alike, training_users
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import GREEDY, agents, environment
 from amemgym_train.evolution import ranks
@@ -111,9 +112,7 @@ def second_rows(
 
 def users_of(recipe: Recipe, iteration: int, step: int) -> "list[Scenario]":
     """The training users of a step: the next ones of the generator at every step, unless the recipe keeps them."""
-    train = recipe.scenarios.train
-    fresh = recipe.rollout.new_users_each_iteration
-    return (train.at((iteration - 1) * recipe.training.on_policy.steps + step) if fresh else train).build()
+    return training_users(recipe, (iteration - 1) * recipe.training.on_policy.steps + step)
 
 
 def tasks(recipe: Recipe, scenarios: "Sequence[Scenario]") -> list[Task]:
@@ -128,7 +127,7 @@ def most_rows(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
 
     Second tries are played by whoever played the first.
     """
-    calls = trained_calls(recipe, scenarios, recipe.credit.operations)
+    calls = trained_calls(recipe, recipe.credit.operations)
     episodes = -(-len(scenarios) * recipe.rollout.group_size // ranks.count()) + most_tries(recipe, scenarios)
     return -(-calls // recipe.training.on_policy.minibatches) * episodes
 
@@ -138,12 +137,9 @@ def most_tries(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
     return len(scenarios) * min(recipe.reflection.retry.episodes, -(-recipe.rollout.group_size // ranks.count()))
 
 
-def trained_calls(recipe: Recipe, scenarios: "Sequence[Scenario]", operations: Sequence[str]) -> int:
-    """The calls of ``operations`` in an episode, counted in one that needs no model.
-
-    Generated users differ in their stories and not in how often the agent is called; of users from a file the longest counts.
-    """
-    chosen = scenarios[:1] if recipe.scenarios.train.data is None else scenarios
+def trained_calls(recipe: Recipe, operations: Sequence[str]) -> int:
+    """The calls of ``operations`` in the longest episode of training, counted in episodes that need no model."""
+    chosen = alike(recipe, "train")
 
     def agent(task: Task, episode: str, seed: int):
         return build_agent(recipe.agent, RandomPolicy(), episode, seed, GREEDY)

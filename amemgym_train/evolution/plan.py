@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amemgym_train.config.curriculum import longest
 from amemgym_train.config.description import counted, describe
+from amemgym_train.config.environments import users
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES
 from amemgym_train.errors import UserError
@@ -39,8 +40,8 @@ def plan(recipe: Recipe) -> dict[str, Any]:
     check_same(recipe, recipe.run_dir)
     named_files(recipe)  # can be read
     at_its_longest = longest(recipe)
-    users = {role: getattr(at_its_longest.scenarios, role).build() for role in ROLES}
-    batch = _batch(at_its_longest, users["train"])
+    played = {role: users(at_its_longest, role) for role in ROLES}
+    batch = _batch(at_its_longest, played["train"])
     if batch:
         _check_trainer(recipe, batch)
     model = model_sizes(recipe)
@@ -48,7 +49,7 @@ def plan(recipe: Recipe) -> dict[str, Any]:
     return {
         "recipe": recipe.name,
         "processes": {"count": ranks.count(), "device": ranks.device(), "sharing": ranks.sharing()[0]},
-        "users": {role: len(scenarios) for role, scenarios in users.items()},
+        "users": {role: len(scenarios) for role, scenarios in played.items()},
         "batch": batch,
         "model": model,
         "stages": [asdict(stage) for stage in stages],
@@ -67,7 +68,7 @@ def _on_policy(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int
     """Of one step; ``rows`` of the process that plays the most episodes, and its ``micro_batches`` in each of the ``updates``."""
     from amemgym_train.training.arguments import micro_batches
 
-    settings, calls = recipe.training.on_policy, trained_calls(recipe, scenarios, recipe.credit.operations)
+    settings, calls = recipe.training.on_policy, trained_calls(recipe, recipe.credit.operations)
     episodes = len(scenarios) * recipe.rollout.group_size
     most = -(-episodes // ranks.count())
     return {
@@ -88,7 +89,7 @@ def _selected(recipe: Recipe, scenarios: "Sequence[Scenario]") -> dict[str, int]
     from amemgym_train.training.arguments import steps_of
 
     training = recipe.training
-    calls = trained_calls(recipe, scenarios, (recipe.credit if training.method == "dpo" else training).operations)
+    calls = trained_calls(recipe, (recipe.credit if training.method == "dpo" else training).operations)
     rows = min(len(scenarios) * calls * training.keep_per_slot, training.max_rows or float("inf"))
     steps = steps_of(training, rows, ranks.count())
     episodes = len(scenarios) * recipe.rollout.group_size

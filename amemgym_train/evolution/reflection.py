@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from amemgym_train.agents.templates import Prompt, load_prompts, write_prompts
+from amemgym_train.config.environments import training_users, users
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.reflection import FeedbackKind
 from amemgym_train.diagnosis.operations import diagnose
@@ -24,7 +25,7 @@ from amemgym_train.evolution import ranks
 from amemgym_train.evolution.memo import Memo
 from amemgym_train.evolution.plays import load_folder, play_users
 from amemgym_train.evolution.policies import answering
-from amemgym_train.evolution.stages import stage_seed, train_users
+from amemgym_train.evolution.stages import stage_seed
 from amemgym_train.files import write_json
 from amemgym_train.policy.base import Policy
 from amemgym_train.reflection.cases import cases_of
@@ -122,12 +123,12 @@ def reflect(
     candidates are gone on from; ``about``: what trials depend on beside prompts and users. UserError: the reflector could not
     be asked.
     """
-    config, scenarios = recipe.reflection.prompts, train_users(recipe, iteration)
-    users = {"train": scenarios[: config.users], "validation": recipe.scenarios.validation.build()}
+    config, scenarios = recipe.reflection.prompts, training_users(recipe, iteration - 1)
+    played = {"train": scenarios[: config.users], "validation": users(recipe, "validation")}
     memo = Memo(recipe.run_dir / "trials", about)
     start, seed = load_prompts(recipe.agent.prompts, recipe.agent.start), stage_seed(recipe, iteration)
     with answering(recipe, adapter, version) as policy:
-        players = Players(recipe, policy, memo, out / "plays", start, evaluated, users)
+        players = Players(recipe, policy, memo, out / "plays", start, evaluated, played)
 
         def reply(ask: Ask) -> str:
             return memo.get({"asked": messages(ask), "draw": ask.draw, "seed": seed}, lambda: _reply(ask), False)["reply"]

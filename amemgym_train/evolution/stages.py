@@ -3,10 +3,11 @@
 Each loads the model afresh, so that a stage does the same whether or not the one before it ran in this process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amemgym_train.config.environments import environment_of, training_users, users
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.diagnosis.operations import Diagnosis, diagnose
 from amemgym_train.errors import UserError
@@ -27,20 +28,17 @@ if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
     from amemgym_train.training.pairs import Pair
 
+Reports = dict[str, Report]
+
 
 def stage_seed(recipe: Recipe, iteration: int) -> int:
     """The seed of an iteration's draws, within the 32 bits that the trainer takes."""
     return (1000 * recipe.seed + iteration) % 2**32
 
 
-def train_users(recipe: Recipe, iteration: int) -> "list[Scenario]":
-    train = recipe.scenarios.train
-    return (train.at(iteration - 1) if recipe.rollout.new_users_each_iteration else train).build()
-
-
 def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str, out: Path) -> dict[str, Any]:
     """Play iteration ``iteration``'s training users in groups, drawing tokens as the recipe says."""
-    scenarios = train_users(recipe, iteration)
+    scenarios = training_users(recipe, iteration - 1)
     sampling = Sampling(**recipe.sampling.model_dump())
     seed = stage_seed(recipe, iteration)
     with answering(recipe, adapter, version) as policy:
@@ -54,7 +52,7 @@ def roll_out(recipe: Recipe, iteration: int, adapter: Path | None, version: str,
 
 def try_again(recipe: Recipe, iteration: int, adapter: Path | None, version: str, folder: Path, out: Path) -> dict[str, Any]:
     """Play the episodes in ``folder`` that failed most once more, each with a reflection before the calls that failed."""
-    scenarios = train_users(recipe, iteration)
+    scenarios = training_users(recipe, iteration - 1)
     firsts = worth_trying(load_folder(folder), {scenario.id: scenario for scenario in scenarios}, recipe.reflection)
     with answering(recipe, adapter, version) as policy:
         episodes = play_again(recipe, policy, ranks.share(firsts), scenarios, stage_seed(recipe, iteration), "second tries")
@@ -130,11 +128,11 @@ def choose(recipe: Recipe, iteration: int, episodes: Sequence[Episode], seed: in
     if training.method == "dpo":
         chosen = pairs(episodes, diagnoses, recipe.credit, training, seed)
         failed = f"no two of {calls} have the same prompt and rewards that differ by training.dpo.margin {training.dpo.margin:g}"
-        mend = "Lower it, raise rollout.group_size or scenarios.train.num_users, or raise sampling.temperature"
+        mend = "Lower it, raise rollout.group_size or the number of users, or raise sampling.temperature"
     else:
         chosen = select(episodes, diagnoses, training, seed)
         failed = f"none of {calls} earned being kept"
-        mend = "Raise rollout.group_size or scenarios.train.num_users, or lower sampling.temperature"
+        mend = "Raise rollout.group_size or the number of users, or lower sampling.temperature"
     if not chosen:
         raise UserError(f"iteration {iteration}: {failed}, nothing is there to train on. {mend}")
     return chosen
@@ -144,31 +142,37 @@ def evaluate(
     recipe: Recipe, role: str, adapter: Path | None, version: str, out: Path, name: str, controls: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Play the users of ``role`` greedily; writes ``<name>.json`` (the full report), ``<name>_users.json`` (the memory score of
-    each user that could be played) and ``<name>_episodes``."""
-    scenarios = getattr(recipe.scenarios, role).build()
+    each user that could be played) and ``<name>_episodes``. Of several environments the agent's figures in each are under
+    "environments"."""
+    scenarios = users(recipe, role)
     check_scrambled(role, scenarios, controls)
     with answering(recipe, adapter, version) as policy:
-        full, users = scored(recipe, role, scenarios, policy, out, name, controls)
+        full, parts, scores = scored(recipe, role, scenarios, policy, out, name, controls)
     if ranks.is_main():
-        write_json(out / f"{name}.json", {key: value.to_dict() for key, value in full.items()})
-        write_json(out / f"{name}_users.json", users)
-    return {key: brief(value) for key, value in full.items()}
+        write_json(out / f"{name}.json", _told(full, parts, Report.to_dict))
+        write_json(out / f"{name}_users.json", scores)
+    return _told(full, parts, brief)
+
+
+def _told(full: Reports, parts: Reports, form: Callable[[Report], dict[str, Any]]) -> dict[str, Any]:
+    apart = {"environments": {name: form(one) for name, one in parts.items()}} if parts else {}
+    return {name: form(one) for name, one in full.items()} | apart
 
 
 def check_scrambled(role: str, scenarios: "Sequence[Scenario]", controls: Sequence[str]) -> None:
     """UserError when a memory would be scrambled with that of nobody else."""
     if "scrambled" in controls and len(scenarios) < 2:
         raise UserError(
-            f"evaluation.controls: scrambled answers from another user's memory, but scenarios.{role} has {len(scenarios)} user; "
+            f"evaluation.controls: scrambled answers from another user's memory, but there is {len(scenarios)} {role} user; "
             "add users, or leave scrambled out"
         )
 
 
 def scored(
     recipe: Recipe, role: str, scenarios: "Sequence[Scenario]", policy: Policy, out: Path, name: str, controls: Sequence[str]
-) -> tuple[dict[str, Report], dict[str, float | None]]:
-    """The reports of the agent, whose episodes go to ``<name>_episodes``, and of its controls; and the agent's memory score of
-    each user, None without headroom."""
+) -> tuple[Reports, Reports, dict[str, float | None]]:
+    """The reports of the agent, whose episodes go to ``<name>_episodes``, and of its controls; the agent's in each of several
+    environments; and its memory score of each user, None without headroom."""
     folder, pieces = out / f"{name}_episodes", kept(out) / "episodes"
     episodes = play_users(recipe, role, scenarios, policy, GREEDY, 1, recipe.seed, folder, pieces)
     check_unscorable(episodes, recipe.rollout.max_unscorable)
@@ -188,7 +192,9 @@ def scored(
         check_unscorable(asked, recipe.rollout.max_unscorable)
         full[control] = report(asked, upper)
     played = [episode for episode in episodes if episode.error is None]
-    return full, {episode.task: report([episode], upper).memory_score for episode in played}
+    of_user = {episode.task: report([episode], upper).memory_score for episode in played}
+    apart = {name: [one for one in played if environment_of(recipe, one.task) == name] for name in recipe.environments}
+    return full, {name: report(some, upper) for name, some in apart.items() if some}, of_user
 
 
 def control_episodes(
@@ -226,7 +232,7 @@ def rollout_policy(recipe: Recipe, role: str, adapter: str | None, out: str) -> 
     if any(Path(out).glob("part-*.parquet")):
         raise UserError(f"{out} holds episodes already; choose another --out, or delete them")
     Path(out).mkdir(parents=True, exist_ok=True)  # before playing: a wrong path must not cost the episodes
-    scenarios = getattr(recipe.scenarios, role).build()
+    scenarios = users(recipe, role)
     sampling = Sampling(**recipe.sampling.model_dump())
     with answering(recipe, adapter or recipe.policy.adapter) as policy:
         play_users(recipe, role, scenarios, policy, sampling, recipe.rollout.group_size, recipe.seed, Path(out))

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amemgym_train.config.load import recipe_hash
 from amemgym_train.config.recipe import Recipe
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def summarise(
@@ -31,7 +34,8 @@ def summarise(
             "before": old,
             "after": new,
             "gain": round(new["memory_score"] - old["memory_score"], 6),
-            "controls": {name: figures for name, figures in after.items() if name != "agent"},
+            "controls": {name: figures for name, figures in after.items() if name not in ("agent", "environments")},
+            **_by_environment(before, after),
         },
         "best_iteration": best,
         **({} if stopped is None else {"stopped_after": stopped}),
@@ -44,8 +48,29 @@ def summarise(
     }
 
 
+def _by_environment(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The agent's figures before and after in each of several environments; nothing where there is one."""
+    old, new = (one.get("environments", {}) for one in (before, after))
+    apart = {name: {"before": old[name], "after": new[name]} for name in old if name in new}
+    return {"environments": apart} if apart else {}
+
+
 def without_times(metrics: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metrics.items() if key != "seconds"}
+
+
+def _environments(apart: dict[str, Any]) -> "Table":
+    from rich.table import Table
+
+    table = Table(title="memory score by environment")
+    for heading in ("environment", "users", "before", "after", "change"):
+        table.add_column(heading, justify="left" if heading == "environment" else "right")
+    for name, figures in apart.items():
+        old, new = (figures[when]["memory_score"] for when in ("before", "after"))
+        change = "-" if old is None or new is None else f"{new - old:+.3f}"
+        shown = ["-" if value is None else f"{value:.3f}" for value in (old, new)]
+        table.add_row(name, str(figures["after"]["episodes"]), *shown, change)
+    return table
 
 
 def show(summary: dict[str, Any], folder: Path) -> None:
@@ -58,6 +83,8 @@ def show(summary: dict[str, Any], folder: Path) -> None:
     console, test = Console(), summary["test"]
     title = f"{summary['name']}, seed {summary['seed']}: test users before and after"
     console.print(before_after(SimpleNamespace(**test["before"]), SimpleNamespace(**test["after"]), title))
+    if "environments" in test:
+        console.print(_environments(test["environments"]))
     controls = Table(title="controls on the same test users")
     for heading in ("agent", "memory score", "overall accuracy"):
         controls.add_column(heading, justify="left" if heading == "agent" else "right")

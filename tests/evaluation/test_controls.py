@@ -137,7 +137,7 @@ def test_a_scrambled_memory_needs_a_second_user(tmp_path):
     from amemgym_train.evolution.stages import evaluate
 
     lonely = Recipe.model_validate({"name": "x", "policy": {"model": "no/model"}, "scenarios": {"test": {"num_users": 1}}})
-    with pytest.raises(UserError, match="scrambled answers from another user's memory, but scenarios.test has 1 user"):
+    with pytest.raises(UserError, match="scrambled answers from another user's memory, but there is 1 test user"):
         evaluate(lonely, "test", None, "base", tmp_path, "x", ["scrambled"])
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amemgym_train.config.environments import EnvironmentGate
 from amemgym_train.config.evolution import GateConfig
 from amemgym_train.evaluation.intervals import interval
 from amemgym_train.evolution.gate import judge
@@ -22,7 +23,7 @@ def of(values):
 @given(scores)
 def test_the_difference_is_that_of_the_means_and_lies_between_the_extremes(pairs):
     new, old = zip(*pairs, strict=True)
-    found = judge(of(new), of(old), GateConfig(), 0)
+    found = judge(of(new), of(old), GateConfig(), 0).everybody
     assert found.difference == pytest.approx(fmean(new) - fmean(old), abs=1e-5)
     assert found.users == len(pairs) and 0 <= found.share <= 1
     assert (found.low is None) == (len(pairs) == 1)
@@ -60,12 +61,12 @@ def test_a_gain_of_one_user_is_not_sure_and_a_gain_of_all_is():
 def test_the_share_is_a_probability_over_users_drawn_anew():
     """Two users, one gains and one loses more: the mean is a gain only if the first is drawn twice."""
     found = judge(of([1.0, 0.0]), of([0.0, 2.0]), GateConfig(), 0)
-    assert found.share == pytest.approx(0.25, abs=0.02) and found.decision == "reject"
+    assert found.everybody.share == pytest.approx(0.25, abs=0.02) and found.decision == "reject"
 
 
 def test_users_without_a_score_take_no_part():
     new, old = of([0.5, None, 0.4, 0.3]), of([0.1, 0.9, None, 0.2])
-    assert judge(new, old | {"more": 1.0}, GateConfig(), 0).users == 2
+    assert judge(new, old | {"more": 1.0}, GateConfig(), 0).everybody.users == 2
     with pytest.raises(ValueError, match="none of 1 users"):
         judge({"a": None}, {"a": 1.0}, GateConfig(), 0)
 
@@ -77,6 +78,31 @@ def test_patience_counts_rejections_in_a_row():
     second = judge(worse, better, config, first.rejections)
     assert (second.decision, second.rejections, second.passed) == ("stop", 2, False)
     assert judge(better, worse, config, first.rejections).rejections == 0
+
+
+def test_what_all_gain_does_not_pay_for_what_one_environment_loses():
+    new = {"short.a": 0.9, "short.b": 0.8, "long.a": 0.1, "long.b": 0.2}
+    old = {"short.a": 0.2, "short.b": 0.2, "long.a": 0.3, "long.b": 0.3}
+    anything = {"short": EnvironmentGate(), "long": EnvironmentGate()}
+    passed = judge(new, old, GateConfig(), 0, anything)
+    assert passed.decision == "accept" and passed.environments["long"].difference == pytest.approx(-0.15)
+    gated = judge(new, old, GateConfig(patience=1), 0, anything | {"long": EnvironmentGate(min_delta=-0.1)})
+    assert gated.decision == "stop" and gated.everybody == passed.everybody and not gated.environments["long"].passed
+    mild = judge(new, old, GateConfig(), 0, anything | {"long": EnvironmentGate(min_delta=-0.15, confidence=0)})
+    assert mild.decision == "accept"
+    told = gated.to_dict()
+    assert told["passed"] is False and told["difference"] == pytest.approx(0.25)
+    assert told["environments"]["short"] == gated.environments["short"].__dict__
+
+
+def test_users_of_an_environment_are_told_by_the_whole_name():
+    """"long" is the beginning of "long-quiet", and of no user of it."""
+    new, old = {"long.a": 0.5, "long-quiet.a": 0.1}, {"long.a": 0.4, "long-quiet.a": 0.9}
+    found = judge(new, old, GateConfig(), 0, {"long": EnvironmentGate(), "long-quiet": EnvironmentGate()})
+    assert {name: (one.users, one.difference) for name, one in found.environments.items()} == {
+        "long": (1, pytest.approx(0.1)),
+        "long-quiet": (1, pytest.approx(-0.8)),
+    }
 
 
 def test_a_real_gate_says_what_its_users_say(undisturbed):

@@ -37,7 +37,8 @@ def qwen(tmp_path, tokenizer):
 @pytest.mark.parametrize("method", ["rft", "dpo", "grpo", "ppo"])
 def test_every_shipped_recipe_can_be_planned(path, method, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    few = [f"scenarios.{role}.num_users=2" for role in ("train", "validation", "test")]
+    places = [f"environments.{name}" for name in load_recipe(path).environments] or ["scenarios"]
+    few = [f"{place}.{role}.num_users=2" for place in places for role in ("train", "validation", "test")]
     start = ["policy.adapter=null", "reflection.prompts.alpha=1"]  # is made by another run; for so few users
     changed = [f"training.method={method}", "rollout.group_size=4", *few, *start]
     assert cli.main(["evolve", str(path), *changed, "--dry-run"]) == 0
