@@ -151,6 +151,13 @@ def report(arguments: argparse.Namespace) -> int:
     return reported(arguments.run_name, arguments.out)
 
 
+def push(arguments: argparse.Namespace) -> int:
+    from amemgym_train.report.push import push as pushed
+
+    words = (arguments.run_name, arguments.repo, arguments.private, arguments.revision, arguments.base, arguments.dry_run)
+    return pushed(*words)
+
+
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="amemgym-train",
@@ -216,6 +223,14 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     command = _command(commands, report, "write what a run has shown, from its folder alone", "runs/quickstart")
     command.add_argument("run_name", type=_path, metavar="RUN", help="folder of the run, or its name below runs/")
     command.add_argument("--out", type=_path, metavar="DIR", help="where to (default: RUN/report)")
+
+    command = _command(commands, push, "send a run's best adapter to the hub", "runs/quickstart --repo me/notes --dry-run")
+    command.add_argument("run_name", type=_path, metavar="RUN", help="folder of the run, or its name below runs/")
+    command.add_argument("--repo", required=True, metavar="ID", help="of the repository, OWNER/NAME; it is made if need be")
+    command.add_argument("--private", action="store_true", help="make it a private one")
+    command.add_argument("--revision", metavar="BRANCH", help="branch to commit to (default: main)")
+    command.add_argument("--base", metavar="ID", help="of the base model on the hub, if the recipe names a folder")
+    command.add_argument("--dry-run", action="store_true", help="say what would go, without any network")
 
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes no positional after an option once it has matched them, but an override may stand anywhere
