@@ -1,8 +1,8 @@
 """The model card of a run's best adapter: the README.md of its repository on the hub."""
 
-from amemgym_train.report.figures import difference, number, scored, shown, told
+from amemgym_train.report.figures import compared, number, scored, shown
 from amemgym_train.report.markdown import INTERVAL, table
-from amemgym_train.report.origin import Base, base_of, data_hashes, masked, recipe_yaml
+from amemgym_train.report.origin import ROLES, Base, base_of, data_hashes, masked, recipe_yaml, sources
 from amemgym_train.report.record import Record, section
 
 TAGS = ("amemgym", "agent", "memory", "lora", "peft")
@@ -51,10 +51,7 @@ def _about(record: Record, base: Base, method: str) -> str:
 def _scores(record: Record) -> str:
     after = record.after if record.finished else None
     start, best = record.iterations[0].evaluated, record.best.evaluated
-    rows = []
-    for name, old, new in (("test", record.before, after), ("validation", start, best)):
-        change = told(difference(new, old), sign=True)
-        rows.append((name, str(scored(new)["users"]), told(scored(old)), told(scored(new)), change))
+    rows = [*compared("test", record.before, after), *compared("validation", start, best)]
     text = table(("users", "number", "memory score before", "with this adapter", "difference, user by user"), rows)
     shares = (after or best).figures if after or best else {}
     kinds = ", ".join(f"{kind} {shown(number(shares, kind))}" for kind in ("write", "read", "utilisation"))
@@ -69,8 +66,7 @@ def _use(base: Base, repo: str | None) -> str:
 
 
 def _limits(record: Record) -> str:
-    config = section(record.config, "scenarios")
-    read = any(section(config, role).get("data") for role in ("train", "validation", "test"))
+    read = any(users.get("data") for role in ROLES for users in sources(record, role).values())
     users = "users from data files" if read else "generated users, whose lives and words come from templates"
     text = f"Trained and scored with {users}: scores with real people are not known. It was trained for one agent's calls "
     text += "(notes, probes and answers to multiple choice) and is no better an assistant elsewhere; it has all faults of its "

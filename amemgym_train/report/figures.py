@@ -34,6 +34,19 @@ def difference(new: Evaluated | None, old: Evaluated | None) -> dict[str, float 
     return spread([new.users[user] - old.users[user] for user in both])
 
 
+def compared(name: str, old: Evaluated | None, new: Evaluated | None) -> list[tuple[str, str, str, str, str]]:
+    """Rows of a table for the users ``name``, and those of each environment among them: who, how many, score before and after,
+    and the difference."""
+    parts = [(name, old, new)]
+    for one in sorted((old or new).environments) if old or new else ():
+        parts.append((f"{name}, {one}", old and old.part(one), new and new.part(one)))
+    rows = []
+    for who, before, after in parts:
+        change = told(difference(after, before), sign=True)
+        rows.append((who, str(scored(before or after)["users"]), told(scored(before)), told(scored(after)), change))
+    return rows
+
+
 def told(found: dict[str, float | int | None], sign: bool = False) -> str:
     """'0.407 [0.296, 0.519]'."""
     if found["mean"] is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from amemgym_train.report.figures import NONE, difference, losses, number, rewards, scored, seconds, shown, tokens, told
+from amemgym_train.report.figures import NONE, compared, difference, losses, number, rewards, scored, seconds, shown, tokens, told
 from amemgym_train.report.origin import base_of, command, data_hashes, masked, recipe_yaml
 from amemgym_train.report.record import Record, section
 
@@ -53,10 +53,7 @@ def _scores(record: Record) -> str:
         "test": (record.before, record.after if record.finished else None),
         "validation": (start and start.evaluated, best and best.evaluated),
     }
-    rows = [
-        (name, str(scored(old)["users"]), told(scored(old)), told(scored(new)), told(difference(new, old), sign=True))
-        for name, (old, new) in pairs.items()
-    ]
+    rows = [row for name, (old, new) in pairs.items() for row in compared(name, old, new)]
     heading = ("users", "number", "memory score before", "with the best", "difference, user by user")
     words = "The gate chose by validation users, so that their difference is flattering; test users had no part in it."
     return _part("Scores", f"{table(heading, rows)}\n\n{INTERVAL} {words}")

@@ -11,6 +11,7 @@ import yaml
 
 from amemgym_train.config.load import UNHASHED
 from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.scenarios import RolesConfig
 from amemgym_train.report.record import Record, section
 
 ROLES = ("train", "validation", "test")
@@ -44,7 +45,7 @@ def recipe_yaml(record: Record, brief: bool = False) -> str:
         return yaml.safe_dump(masked({key: value for key, value in record.config.items() if key != "output"}), sort_keys=False)
     values = recipe.model_dump(mode="json", exclude=UNHASHED, exclude_defaults=True)
     if not brief:
-        values["scenarios"] = _users(recipe)
+        values |= _users(recipe)
     values.setdefault("evolution", {})["iterations"] = recipe.evolution.iterations
     policy = masked(values.get("policy", {}))
     if "policy.model" not in record.given and "model" in policy:
@@ -53,10 +54,16 @@ def recipe_yaml(record: Record, brief: bool = False) -> str:
 
 
 def _users(recipe: Recipe) -> dict[str, Any]:
-    """The section ``scenarios``: of its users all keys, as those left out would be chosen by their role."""
-    values = recipe.scenarios.model_dump(mode="json", exclude_defaults=True)
-    users = {role: getattr(recipe.scenarios, role) for role in ROLES}
-    return values | {
+    """The section ``scenarios`` or ``environments``: of their users all keys, as those left out would be chosen by their role."""
+    if not recipe.environments:
+        return {"scenarios": _roles(recipe.scenarios)}
+    user = {} if recipe.scenarios.user is None else {"scenarios": recipe.scenarios.model_dump(mode="json", include={"user"})}
+    return user | {"environments": {name: _roles(one) for name, one in recipe.environments.items()}}
+
+
+def _roles(config: RolesConfig) -> dict[str, Any]:
+    users = {role: getattr(config, role) for role in ROLES}
+    return config.model_dump(mode="json", exclude_defaults=True) | {
         role: one.model_dump(mode="json", exclude_none=True, **({"exclude_defaults": True} if one.data else {}))
         for role, one in users.items()
     }
@@ -75,14 +82,25 @@ def command(record: Record) -> str | None:
     return " ".join(["amemgym-train", *(f"'{word}'" if re.search(r"[\s{}\[\]()*?$&|<>;]", word) else word for word in told)])
 
 
+def sources(record: Record, role: str) -> dict[str, dict[str, Any]]:
+    """Settings of the users of ``role``, by their dotted key: of ``scenarios``, or of each of several environments."""
+    several = section(record.config, "environments")
+    places = {f"environments.{name}": section(several, name) for name in several} or {
+        "scenarios": section(record.config, "scenarios")
+    }
+    return {f"{place}.{role}": section(roles, role) for place, roles in places.items() if section(roles, role)}
+
+
 def data_hashes(record: Record) -> dict[str, str]:
     """16 hex digits for the users of each role, and of ``all``: of their settings, with files by what they hold."""
-    scenarios, found = section(record.config, "scenarios"), {}
+    found = {}
     for role in ROLES:
-        users = section(scenarios, role)
-        files = {key: value for key in FILES if (value := record.given.get(f"scenarios.{role}.{key}")) is not None}
-        if users:
-            found[role] = _hash(users | files)
+        held = {}
+        for place, users in sources(record, role).items():
+            files = {key: value for key in FILES if (value := record.given.get(f"{place}.{key}")) is not None}
+            held[place] = users | files
+        if held:
+            found[role] = _hash(held if section(record.config, "environments") else next(iter(held.values())))
     return found | ({"all": _hash(found)} if found else {})
 
 

@@ -14,11 +14,17 @@ Entries = dict[str, dict[str, Any]]
 @dataclass(frozen=True)
 class Evaluated:
     """``figures`` over ``users`` (memory score by user id, None without headroom; empty where that could not be read), and those
-    of ``controls`` by name."""
+    of ``controls`` by name; ``environments``: the agent's figures in each of several."""
 
     figures: dict[str, Any]
     users: dict[str, float | None]
     controls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    environments: dict[str, Any] = field(default_factory=dict)
+
+    def part(self, name: str) -> "Evaluated":
+        """What was found with the users of one environment."""
+        users = {user: score for user, score in self.users.items() if user.startswith(f"{name}.")}
+        return Evaluated(section(self.environments, name), users)
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,7 @@ def _evaluated(read: "_Reader", folder: Path, entries: Entries, stage: str, name
     found = {key: value for key, value in entries[stage]["result"].items() if isinstance(value, dict)}
     users = read.output(folder, entries, stage, f"{name}_users.json", dict) or {}
     scored = {user: score for user, score in users.items() if score is None or isinstance(score, int | float)}
-    return Evaluated(found.pop("agent", {}), scored, found)
+    return Evaluated(found.pop("agent", {}), scored, environments=found.pop("environments", {}), controls=found)
 
 
 class _Reader:

@@ -6,12 +6,15 @@ from collections import Counter
 import pytest
 import yaml
 
+from amemgym_train import cli
 from amemgym_train.config.environments import environment_of
-from amemgym_train.config.load import load_recipe
+from amemgym_train.config.load import load_recipe, recipe_hash
 from amemgym_train.evaluation.memory import report
 from amemgym_train.evolution.forecast import forecast
 from amemgym_train.evolution.plan import plan
 from amemgym_train.evolution.plays import load_folder
+from amemgym_train.report.origin import data_hashes
+from amemgym_train.report.record import read_run
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,21 @@ def test_the_summary_and_the_metrics_have_every_environment(run):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     shown = [line for line in lines if line["stage"] == "test_after"]
     assert any(line.get("long/memory_score") == pytest.approx(after["long"]) for line in shown)
+
+
+def test_its_report_tells_of_every_environment_and_its_recipe_makes_it_again(recipe, run, tmp_path, capsys):
+    assert cli.main(["report", str(run), "--out", str(tmp_path)]) == 0
+    text, summary = (tmp_path / "report.md").read_text(), json.loads((run / "summary.json").read_text())
+    capsys.readouterr()
+    for name, figures in summary["test"]["environments"].items():
+        assert f"| test, {name} | {({'short': 2, 'long': 3}[name])} | {figures['before']['memory_score']:.3f} [" in text
+    assert "| environments |" not in text
+    again = load_recipe(tmp_path / "recipe.yaml", [f"policy.model={load_recipe(recipe).policy.model}"])
+    assert recipe_hash(again) == summary["recipe"]
+    before = data_hashes(read_run(str(run)))
+    changed = read_run(str(run))
+    changed.config["environments"]["long"]["test"]["num_users"] += 1
+    assert {role for role, found in data_hashes(changed).items() if found != before[role]} == {"test", "all"}
 
 
 def test_an_evaluation_by_hand_shows_every_environment(recipe, run, amemgym_train, tmp_path):
