@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from amemgym_train.config.load import load_recipe, recipe_hash
 from amemgym_train.evaluation.intervals import spread
+from amemgym_train.report import markdown
 from amemgym_train.report.origin import base_of, data_hashes, masked
 from amemgym_train.report.record import read_run
 
@@ -120,10 +121,15 @@ FILES = ["config.json", "versions.json", "test/manifest.json", "test/after_users
 FILES += ["iterations/001/manifest.json", "iterations/002/training.json"]
 
 
+@pytest.fixture(scope="module")
+def whole(undisturbed):
+    """The text of the report of the run as it was."""
+    return markdown.report(read_run(str(undisturbed)), "report.png")
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", [truncate, retype], ids=lambda one: one.__name__)
-def test_a_damaged_file_is_named_and_the_rest_is_told(run, report, name, damage):
-    _, _, whole = report(run)
+def test_a_damaged_file_is_named_and_the_rest_is_told(run, report, whole, name, damage):
     damage(run / name)
     code, complaints, text = report(run)
     assert code == 1 and len(complaints) == 1 and complaints[0].startswith(f"amemgym-train: {name} ")
