@@ -17,6 +17,7 @@ from amemgym_train.evolution.fork import Origin
 from amemgym_train.evolution.gate import judge
 from amemgym_train.evolution.inputs import named_files
 from amemgym_train.evolution.manifest import Stages, Start, Work
+from amemgym_train.evolution.shown import keep, show_episodes
 from amemgym_train.evolution.summary import summarise
 from amemgym_train.files import write_json
 from amemgym_train.tracking.tracker import Tracker
@@ -81,6 +82,7 @@ class Evolution:
         for stage, figures in (("reflect", reflected), ("rollout", played), ("retry", tried), ("train", training)):
             self.log(figures, iteration, stage)
         self.log_steps(iteration)
+        self.show(iteration, verdict)
         if self.leads and ranks.is_main():
             link(self.folder, "latest", self.iteration_folder(iteration))
             if self.best:
@@ -250,6 +252,18 @@ class Evolution:
     def log(self, metrics: dict[str, Any], step: int, stage: str) -> None:
         if self.tracker is not None:
             self.tracker.log({key: value for key, value in metrics.items() if isinstance(value, int | float)}, step, stage)
+
+    def show(self, iteration: int, verdict: dict[str, Any]) -> None:
+        """The iteration's table and artifacts, where a board takes them."""
+        if self.tracker is None:
+            return
+        here, book, previous = self.iteration_folder(iteration), self.stages(iteration), verdict["best_iteration_before"]
+        show_episodes(self.tracker, iteration, here / "eval_episodes")
+        made = {"adapter": "train"} if self.trained(iteration) else {}
+        for kind, stage in (made | ({"prompts": "reflect"} if self.rewrites else {})).items():
+            about = {"score": self.scores[iteration], "digest": book.outputs(stage)[kind]}
+            starts_anew = kind == "adapter" and self.recipe.evolution.start_from == "base"
+            keep(self.tracker, kind, iteration, here / kind, 0 if starts_anew else previous, verdict["passed"], about)
 
     def log_steps(self, iteration: int) -> None:
         """The figures of an on-policy method's steps, counted on over the iterations."""

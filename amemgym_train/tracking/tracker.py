@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +12,7 @@ from amemgym_train.tracking.metrics import MetricsFile, plain
 
 if TYPE_CHECKING:
     from amemgym_train.tracking.boards import Board
+    from amemgym_train.tracking.wandb import WandbBoard
 
 
 class Tracker:
@@ -46,6 +48,28 @@ class Tracker:
             if board.ledger.lacks(stage, step):
                 board.ledger.enter(stage, step)
                 board.log({key: plain(value) for key, value in metrics.items()}, step, stage)
+
+    def shows(self, stage: str, step: int) -> bool:
+        """Whether W&B is asked for and was not sent the table or artifact ``stage`` of ``step`` before."""
+        return self._wandb is not None and self._wandb.ledger.lacks(stage, step)
+
+    def table(self, columns: Sequence[str], rows: list[list[Any]], step: int, stage: str) -> None:
+        """A table for W&B alone."""
+        if (board := self._wandb) is not None:
+            board.ledger.enter(stage, step)
+            board.table(columns, rows, step, stage)
+
+    def keep(
+        self, kind: str, step: int, folder: Path, aliases: list[str], previous: str | None, about: dict[str, Any]
+    ) -> None:
+        """A folder as an artifact, for W&B alone; see ``WandbBoard.keep``."""
+        if (board := self._wandb) is not None:
+            board.ledger.enter(kind, step)
+            board.keep(kind, folder, aliases, previous, about)
+
+    @property
+    def _wandb(self) -> WandbBoard | None:
+        return self.boards[0] if self.boards and self.config.wandb != "off" else None  # type: ignore[return-value]
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._file.close()

@@ -1,6 +1,7 @@
 """The W&B run of a run. Only a recipe that asks for W&B needs wandb to be installed."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ class WandbBoard:
             raise UserError(f"tracking.wandb={config.wandb} needs wandb: pip install 'amemgym-train[wandb]'; {OFF}") from error
         self.ledger = Ledger(run_dir / "wandb_run.json")
         self._axes: set[str] = set()
+        self._online = config.wandb == "online"
+        self._kept: dict[str, Any] = {}  # the last artifact of each kind
         if config.wandb == "online":
             _check_login(wandb)
         self._set_aside(run_dir)
@@ -68,6 +71,38 @@ class WandbBoard:
             self._axes.add(axis)
         values = {named(stage, key): value for key, value in metrics.items()}
         self._run.log(values | {axis: step}, step=self.ledger.rows)
+
+    def table(self, columns: Sequence[str], rows: list[list[Any]], step: int, stage: str) -> None:
+        from wandb import Table
+
+        self.log({"table": Table(columns=list(columns), data=rows, allow_mixed_types=True)}, step, stage)
+
+    def keep(self, kind: str, folder: Path, aliases: list[str], previous: str | None, about: dict[str, Any]) -> None:
+        """The files of ``folder`` as the next version of this run's artifact ``kind``, with ``about`` as its metadata.
+
+        ``previous``: the alias of the version that it goes on from, which is named in the metadata; online the run is entered as
+        its user, too. Offline W&B has no such entry.
+        """
+        from wandb import Artifact
+
+        name = f"{kind}-{self.ledger.id}"
+        if previous is not None:
+            about = about | {"previous": f"{name}:{previous}"}
+            if self._online:
+                self._use(kind, about["previous"])
+        artifact = Artifact(name, type=kind, metadata=about)
+        artifact.add_dir(str(folder))
+        self._kept[kind] = self._run.log_artifact(artifact, aliases=aliases)
+
+    def _use(self, kind: str, name: str) -> None:
+        import wandb
+
+        try:
+            if kind in self._kept:
+                self._kept[kind].wait()  # it is uploaded in the background
+            self._run.use_artifact(name)
+        except (wandb.Error, ValueError) as error:  # not worth a run that trains
+            print(f"W&B does not find {name}, so its lineage is in the metadata alone: {error}", flush=True)
 
     def finish(self, failed: bool) -> None:
         self._run.finish(exit_code=1 if failed else 0)
