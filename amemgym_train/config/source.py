@@ -34,8 +34,8 @@ class Source:
             return
         section = self.values
         for part in parts[:-1]:
-            if not isinstance(section.get(part), dict):
-                section[part] = {}
+            below = section.get(part)
+            section[part] = dict(below) if isinstance(below, dict) else {}  # a copy: an alias in YAML shares its section
             section = section[part]
         try:
             section[parts[-1]] = yaml.safe_load(value)

@@ -153,3 +153,11 @@ def test_problems_of_the_users_are_told(tmp_path, monkeypatch, text, message):
     with pytest.raises(UserError) as stop:
         load_scenarios("recipe.yaml")
     assert message in str(stop.value)
+
+
+def test_an_override_of_one_of_two_aliases_leaves_the_other(tmp_path):
+    path = tmp_path / "alias.yaml"
+    roles = "{train: &users {num_users: 5}, validation: *users, test: *users}"
+    path.write_text(f"name: x\nagent: {{local_length: 0}}\nscenarios: {roles}\n")
+    found = load_recipe(path, ["scenarios.test.num_users=9"]).scenarios
+    assert (found.train.num_users, found.validation.num_users, found.test.num_users) == (5, 5, 9)
