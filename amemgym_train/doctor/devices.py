@@ -39,9 +39,12 @@ def launch(recipe: Recipe) -> list[Finding]:
     if said.get("distributed_type") == "DEEPSPEED" and find_spec("deepspeed") is None:
         return [red("launch", f"{name} needs deepspeed", "pip install 'amemgym-train[deepspeed]'")]
     try:
-        here, _ = processes(launch, said)
+        here, machines = processes(launch, said)
     except ValueError as error:
         return [red("launch", f"{name} and evolution.launch.arguments: {error}", _with_processes(1))]
+    if machines > 1 and launch.port is None:
+        lost = f"{name} is for {machines} machines, which need one port to meet at"
+        return [red("launch", lost, "evolution.launch.port=29500")]
     on_cpu = bool(said.get("use_cpu")) or "--cpu" in launch.arguments
     return [_fits(here, on_cpu, name)]
 

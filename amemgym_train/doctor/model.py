@@ -1,5 +1,6 @@
 """The recipe's model and the adapter it starts from. Weights are not loaded."""
 
+import json
 from pathlib import Path
 from shlex import quote
 
@@ -25,9 +26,10 @@ def model(recipe: Recipe) -> list[Finding]:
         found, tokenizer = outline(name, recipe.policy.dtype)
     except UserError as error:
         return [red(NAME, *_told(error))]
-    if not any(Path(folder).glob("*.safetensors")) and _weights_are_needed(recipe):
-        lost = f"{folder} holds no *.safetensors, so the weights are missing"
-        return [red(NAME, lost, f"hf download {quote(name)}" if not Path(name).is_dir() else "policy.model=FOLDER")]
+    lost = _lacking(Path(folder)) if _weights_are_needed(recipe) else None
+    if lost:
+        fetch = f"hf download {quote(name)}" if not Path(name).is_dir() else "policy.model=FOLDER"
+        return [red(NAME, f"{folder} {lost}, so the weights are missing", fetch)]
     words = f"{type(found).__name__} of {found.num_parameters():,} parameters, {len(tokenizer):,} tokens"
     return [green(NAME, f"{name}: {words}, {recipe.policy.dtype}")]
 
@@ -56,6 +58,16 @@ def _new_adapter(recipe: Recipe) -> Finding:
     except UserError as error:
         return red("adapter", str(error), "policy.lora.target_modules=all-linear")
     return green("adapter", f"a new one of rank {recipe.policy.lora.r}" + (f", {size:,} parameters trained" if size else ""))
+
+
+def _lacking(folder: Path) -> str | None:
+    """What a folder of weights lacks, after an interrupted copy or download for instance."""
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return None if any(folder.glob("*.safetensors")) else "holds no *.safetensors"
+    named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    missing = sorted(name for name in named if not (folder / name).is_file())
+    return f"lacks {', '.join(missing)} of {len(named)} files of weights" if missing else None
 
 
 def _weights_are_needed(recipe: Recipe) -> bool:

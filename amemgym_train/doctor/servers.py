@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from amemgym_train.config.curriculum import longest
-from amemgym_train.config.environments import alike, environment_of
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.doctor.finding import Finding, green, red, yellow
 from amemgym_train.errors import UserError
@@ -22,6 +20,7 @@ def servers(recipe: Recipe) -> list[Finding]:
     """Each server answers, serves the recipe's model with a window for its longest call, and takes its adapters."""
     if recipe.policy.server is None:
         return [green(NAME, "none: episodes are played in the processes of the run")]
+    from amemgym_train.doctor.calls import longest_call, right_calls
     from amemgym_train.policy.references import at_hand, load_tokenizer
     from amemgym_train.policy.wire import Server
 
@@ -32,42 +31,13 @@ def servers(recipe: Recipe) -> list[Finding]:
         model = tokenizer = None
     config = recipe.policy.server
     config = config.model_copy(update={"timeout_s": min(config.timeout_s, PATIENCE_S)})
-    window, rank, found = longest_call(recipe, tokenizer) if tokenizer else 0, _rank(recipe), []
+    window = longest_call(recipe, right_calls(recipe), tokenizer) if tokenizer else 0
+    rank, found = _rank(recipe), []
     for url in config.urls:
         server = Server(url, model or recipe.policy.model, config, backoff_s=0)
         server.window, server.rank = window, rank
         found.append(_examined(server, recipe, tokenizer))
     return found
-
-
-def longest_call(recipe: Recipe, tokenizer: "PreTrainedTokenizerBase") -> int:
-    """Tokens of the longest prompt and its reply, by an agent that notes all and answers right, with the first training user of
-    every environment. Real notes may be longer."""
-    from amemgym_train.agents import build_agent
-    from amemgym_train.evaluation.controls import GREEDY, environment
-    from amemgym_train.policy.encoding import encode
-    from amemgym_train.policy.oracle import OraclePolicy
-    from amemgym_train.rollout.pool import Task
-    from amemgym_train.rollout.runner import play
-
-    recipe, prompts = longest(recipe), {}
-    first = {environment_of(recipe, one.id): one for one in reversed(alike(recipe, "train"))}
-    scenarios = {one.id: one for one in first.values()}
-
-    class Listening(OraclePolicy):
-        def reply(self, request):
-            size = sum(len(message["content"]) for message in request.messages)
-            if size > prompts.get(request.operation, (0,))[0]:
-                prompts[request.operation] = (size, request.messages)
-            return super().reply(request)
-
-    def agent(task, episode, seed):
-        return build_agent(recipe.agent, Listening(scenarios[task.id]), episode, seed, GREEDY)
-
-    tasks = [Task(user, user, 0) for user in scenarios]
-    play(environment(recipe, "train", list(scenarios.values()), scripted=True), tasks, agent, recipe.seed, label=None)
-    replies = recipe.agent.max_new_tokens
-    return max(len(encode(tokenizer, messages)) + getattr(replies, kind) for kind, (_, messages) in prompts.items())
 
 
 def _rank(recipe: Recipe) -> int:

@@ -16,13 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 RECIPES = sorted((ROOT / "recipes" / "configs").glob("*.yaml"))
 # No machine has all their models, servers and adapters: a tiny local model stands in for the first two, and none for the third.
 HERE = ("policy.server=null", "policy.adapter=null")
+OTHER = ("packages", "lengths")  # versions may be newer, and the stand-in's tokens are not those that the limits are for
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_every_shipped_recipe_passes(path, untrained, tmp_path, capsys):
     assert cli.main(["doctor", str(path), f"policy.model={untrained}", f"output={tmp_path}", *HERE, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [finding for finding in found if finding["level"] != "green" and finding["name"] != "packages"] == []
+    assert [finding for finding in found if finding["level"] != "green" and finding["name"] not in OTHER] == []
     assert {"recipe", "users", "model", "template", "batch", "disk", "episode", "model's episode"} <= {f["name"] for f in found}
     assert list(tmp_path.iterdir()) == []
 

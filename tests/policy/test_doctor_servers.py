@@ -3,7 +3,7 @@
 import pytest
 
 from amemgym_train.config.load import load_recipe
-from amemgym_train.doctor.servers import longest_call, servers
+from amemgym_train.doctor.servers import servers
 
 USERS = "{num_users: 2, num_variables: 3, num_questions: 3, num_periods: 1, num_changes_per_period: 1}"
 WINDOW = 4096
@@ -78,9 +78,3 @@ def test_a_key_that_is_not_set(found, vllm, monkeypatch):
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     finding = found(vllm().url, "policy.server.api_key_env=NO_SUCH_KEY")
     assert (finding.level, finding.remedy) == ("red", "export NO_SUCH_KEY=KEY")
-
-
-def test_the_longest_call_grows_with_the_reply_it_leaves_room_for(base_folder, tokenizer):
-    keys = [f"policy.model={base_folder}", f"scenarios.train={USERS}", "agent.respond=fixed", "agent.flush=period"]
-    sizes = [longest_call(load_recipe(None, [*keys, f"agent.max_new_tokens.answer={n}"]), tokenizer) for n in (1000, 1100)]
-    assert sizes[1] - sizes[0] == 100
