@@ -17,6 +17,7 @@ from amemgym_train.evolution.fork import Origin
 from amemgym_train.evolution.gate import judge
 from amemgym_train.evolution.inputs import named_files
 from amemgym_train.evolution.manifest import Stages, Start, Work
+from amemgym_train.evolution.overview import overview
 from amemgym_train.evolution.shown import keep, show_episodes
 from amemgym_train.evolution.summary import summarise
 from amemgym_train.files import write_json
@@ -254,10 +255,11 @@ class Evolution:
             self.tracker.log({key: value for key, value in metrics.items() if isinstance(value, int | float)}, step, stage)
 
     def show(self, iteration: int, verdict: dict[str, Any]) -> None:
-        """The iteration's table and artifacts, where a board takes them."""
+        """The iteration's overview, and its table and artifacts where a board takes them."""
         if self.tracker is None:
             return
         here, book, previous = self.iteration_folder(iteration), self.stages(iteration), verdict["best_iteration_before"]
+        self.log(overview(book.path, here / "training.json"), iteration, "overview")
         show_episodes(self.tracker, iteration, here / "eval_episodes")
         made = {"adapter": "train"} if self.trained(iteration) else {}
         for kind, stage in (made | ({"prompts": "reflect"} if self.rewrites else {})).items():

@@ -61,10 +61,17 @@ def ranks_of(process, count):
     pytest.fail(f"never {count} ranks")
 
 
+def alive(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it may end between two looks
+        return False
+
+
 def gone(processes):
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        if not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in processes if psutil.pid_exists(one.pid)):
+        if not any(map(alive, processes)):
             return True
     return False
 
