@@ -49,13 +49,19 @@ def check_adapter(folder: str | Path) -> None:
     for name in ("adapter_config.json", WEIGHTS):
         if not (Path(folder) / name).is_file():
             raise UserError(f"adapter {folder}: no file {name} there; expected the folder of a saved LoRA adapter")
+    shapes_of(folder)
 
 
 def parameters_of(folder: str | Path) -> int:
     """The number of parameters of the adapter saved in ``folder``, which is not loaded."""
+    return sum(map(math.prod, shapes_of(folder).values()))
+
+
+def shapes_of(folder: str | Path) -> dict[str, list[int]]:
+    """The shapes of the adapter saved in ``folder``, by weight. UserError when the file is damaged, as when a part is missing."""
     try:
         with safe_open(Path(folder) / WEIGHTS, "pt") as weights:
-            return sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())
+            return {name: weights.get_slice(name).get_shape() for name in weights.keys()}
     except SafetensorError as error:
         raise UserError(f"adapter {folder} cannot be read ({_first_line(error)}); save or copy it again") from error
 
@@ -65,14 +71,12 @@ def load_adapter(model: PreTrainedModel, folder: str | Path, trainable: bool = F
     check_adapter(folder)
     try:
         loaded = PeftModel.from_pretrained(model, str(folder), is_trainable=trainable)
-        with safe_open(Path(folder) / WEIGHTS, "pt") as weights:
-            saved = set(weights.keys())
     except (RuntimeError, ValueError, TypeError, KeyError, OSError, SafetensorError) as error:
         raise UserError(
             f"adapter {folder} does not load onto this model ({_first_line(error)}). It fits only the model it was trained on, "
             "which its adapter_config.json names as base_model_name_or_path"
         ) from error
-    different = saved ^ set(get_peft_model_state_dict(loaded, save_embedding_layers=False))
+    different = set(shapes_of(folder)) ^ set(get_peft_model_state_dict(loaded, save_embedding_layers=False))
     if different:  # PEFT loads what fits and passes over the rest
         raise UserError(f"adapter {folder} belongs to another model: {len(different)} weights differ, such as {min(different)}")
     return loaded

@@ -61,7 +61,7 @@ def cut(folder):
 DAMAGES = {
     "absent": (shutil.rmtree, "no file adapter_config.json"),
     "without weights": (lambda folder: (folder / "adapter_model.safetensors").unlink(), "no file adapter_model.safetensors"),
-    "weights cut off": (cut, "does not load onto this model"),
+    "weights cut off": (cut, "cannot be read"),
     "configuration cut off": (lambda folder: (folder / "adapter_config.json").write_text("{"), "does not load onto this model"),
     "configuration empty": (lambda folder: (folder / "adapter_config.json").write_text("{}"), "does not load onto this model"),
 }
