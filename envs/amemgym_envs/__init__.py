@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
-
 from amemgym_envs.core import EnvCard, TextEnv
+from amemgym_envs.registry import make, register_all
+from amemgym_envs.tasks import Outcome, TaskEnv
 
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.tools import MemoryTools, memory_tools
 
-__all__ = ["EnvCard", "MemoryTools", "TextEnv", "memory_tools"]
+__all__ = ["EnvCard", "MemoryTools", "Outcome", "TaskEnv", "TextEnv", "make", "memory_tools"]
 
-gymnasium.register(id="AMemGym-v0", entry_point="amemgym_envs.amemgym.environment:AMemGymEnv")
+register_all()
 
 
 def __getattr__(name: str) -> Any:

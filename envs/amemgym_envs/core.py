@@ -34,7 +34,8 @@ class EnvCard:
     success: str  # when an episode counts as a success
     step_cap: int | None  # None: the task itself fixes the number of steps
     grammar: str  # what an action looks like
-    requires: tuple[str, ...] = ()  # packages beyond numpy and gymnasium
+    requires: tuple[str, ...] = ()  # packages beyond numpy and gymnasium, by the names they are imported by
+    extra: str = ""  # of amemgym-train, which installs them; empty: they always are
 
 
 class TextEnv(gymnasium.Env[str, str], ABC):

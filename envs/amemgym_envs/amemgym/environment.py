@@ -71,7 +71,7 @@ class AMemGymEnv(TextEnv):
         success="every question of every period answered right",
         step_cap=None,
         grammar='session: any text; question: {"answer": <1-based int>}; probe: {"<info type>": "<value>", ...}',
-        requires=("pyyaml",),
+        requires=("yaml",),
     )
 
     def __init__(
