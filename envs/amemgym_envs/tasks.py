@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
 
 
 class TaskEnv(TextEnv):
-    """A ``TextEnv`` whose subclass says what its tasks are (``splits``), how one begins (``begin``), what an action does (``act``).
+    """A subclass says what its tasks are (``splits``), how one begins (``begin``) and what an action does (``act``).
 
     A step's reward is what it added to the score, so that the rewards of an episode sum up to its score. ``max_steps``: None as
     the card says; an episode that has made so many steps is truncated. ``info`` has also ``steps``, ``max_steps`` and, where the
