@@ -28,7 +28,7 @@ class Plan:
         times = -(-short // recipe.count)
         members = []
         for part in recipe.ingredients:
-            members.append(self._member(part, part.count * times, self.book.depth[item]))
+            members.append(self._member(part, part.count * times, item))
             action = self.action(members[-1], part.count * times)
             if action:
                 return action
@@ -38,19 +38,20 @@ class Plan:
     def _recipe(self, item: str) -> Recipe:
         """One that can be followed at once, or else that of fewest steps."""
         ways = self.book.ways[item]
-        return next((way for way in ways if all(self._enough(part) for part in way.ingredients)), ways[0])
+        return next((way for way in ways if all(self._there(part, item) for part in way.ingredients)), ways[0])
 
-    def _enough(self, part: Ingredient) -> bool:
-        names = self.book.members[part.name] if part.tag else [part.name]
-        return any(self.left.get(name, 0) >= part.count for name in names)
+    def _there(self, part: Ingredient, item: str) -> bool:
+        return any(self.left.get(name, 0) >= part.count for name in self._choices(part, item))
 
-    def _member(self, part: Ingredient, count: int, below: int) -> str:
-        """The item to use: the only one, or of a kind the one that is there, or else the one that most is there of."""
+    def _choices(self, part: Ingredient, item: str) -> list[str]:
+        """What may be used for ``part`` of ``item``: nothing as deep as the item itself, lest the way goes in circles."""
         if not part.tag:
-            return part.name
-        members = self.book.members[part.name]
-        ready = next((name for name in members if self.left.get(name, 0) >= count), None)
-        if ready:
-            return ready
-        lower = [name for name in members if self.book.depth.get(name, below) < below]
-        return max(lower, key=lambda name: (self.left.get(name, 0), -self.book.depth[name]))
+            return [part.name]
+        depth, level = self.book.depth, self.book.depth[item]
+        return [name for name in self.book.members[part.name] if depth.get(name, level) < level]
+
+    def _member(self, part: Ingredient, count: int, item: str) -> str:
+        """The item to use: one that there is enough of, or else the one that there is most of."""
+        choices = self._choices(part, item)
+        ready = next((name for name in choices if self.left.get(name, 0) >= count), None)
+        return ready or max(choices, key=lambda name: (self.left.get(name, 0), -self.book.depth[name]))
