@@ -12,6 +12,7 @@ from amemgym_envs.core import EnvCard, TextEnv
 CLASSES = {
     "AMemGym-v0": "amemgym_envs.amemgym.environment:AMemGymEnv",
     "TextCraft-v0": "amemgym_envs.textcraft.environment:TextCraftEnv",
+    "SearchQA-v0": "amemgym_envs.searchqa.environment:SearchQAEnv",
 }
 
 

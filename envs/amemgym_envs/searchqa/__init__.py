@@ -1,0 +1,1 @@
+"""SearchQA: questions over a corpus of articles that is searched."""
