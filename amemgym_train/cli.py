@@ -18,6 +18,7 @@ KEPT = {  # of an interrupted command
     "evolve": "finished stages are kept",
     "generate": "finished users are kept",
     "evaluate": "with --out, finished periods are kept",
+    "serve": "its episodes are over",
 }
 WRONG_PATH = (  # errors of the system that another path would not meet
     *(errno.EEXIST, errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.EACCES, errno.EPERM),
@@ -158,6 +159,12 @@ def push(arguments: argparse.Namespace) -> int:
     return pushed(*words)
 
 
+def serve(arguments: argparse.Namespace) -> None:
+    from amemgym_train.serving import serve as served
+
+    served(arguments)
+
+
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="amemgym-train",
@@ -231,6 +238,17 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     command.add_argument("--revision", metavar="BRANCH", help="branch to commit to (default: main)")
     command.add_argument("--base", metavar="ID", help="of the base model on the hub, if the recipe names a folder")
     command.add_argument("--dry-run", action="store_true", help="say what would go, without any network")
+
+    command = _command(commands, serve, "serve environments over HTTP", "textcraft,wordle --port 8000 --max-instances 500")
+    command.add_argument("names", metavar="ENV[,ENV...]", help="environments, by their names")
+    command.add_argument("--port", type=_whole, default=8000, metavar="N", help="0: any free one (default: %(default)s)")
+    command.add_argument("--host", default="127.0.0.1", help="address to listen at (default: %(default)s)")
+    command.add_argument("--token", metavar="TEXT", help="asked of every client (default: what AMEMGYM_TOKEN holds, if anything)")
+    command.add_argument("--insecure", action="store_true", help="let others than this machine in without a token")
+    command.add_argument("--max-instances", type=_positive, default=1024, metavar="N", help="at a time (default: %(default)s)")
+    command.add_argument("--ttl", type=_positive, default=3600, metavar="SECONDS", help="of idle ones (default: %(default)s)")
+    option = "set what an environment is made with, for instance wordle.mode=agentgym"
+    command.add_argument("--option", action="append", default=[], metavar="ENV.KEY=VALUE", help=option)
 
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes no positional after an option once it has matched them, but an override may stand anywhere

@@ -1,0 +1,84 @@
+"""The application: a gate that looks at the token and the size of every call, behind it the protocols."""
+
+import asyncio
+import hmac
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from amemgym_envs.server.instances import Instances
+from amemgym_envs.server.messages import read_body, send_json
+from amemgym_envs.server.native import PREFIX, Native
+from amemgym_envs.server.refusals import Refusal
+from amemgym_envs.server.served import Served
+
+LARGEST = 8 * 2**20  # bytes of a body
+SWEEP_S = 30.0  # between looks for idle instances while nobody calls
+RETRY = ((b"retry-after", b"1"),)
+log = logging.getLogger(__name__)
+
+
+def application(served: Sequence[Served], instances: Instances, token: str | None = None, largest: int = LARGEST) -> ASGIApp:
+    """An ASGI application that serves ``served``, to whoever brings ``token`` (None: to everybody)."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        sweeping = asyncio.create_task(_sweep(instances))
+        yield
+        sweeping.cancel()
+        instances.close()
+
+    app = FastAPI(title="amemgym-train environments", lifespan=lifespan)
+    return Gate(app, Native({one.name: one for one in served}, instances), token, largest)
+
+
+async def _sweep(instances: Instances) -> None:
+    while True:
+        await asyncio.sleep(min(instances.ttl, SWEEP_S))
+        instances.expire()
+
+
+class Gate:
+    """Answers the native protocol itself: it is the shortest way to an environment. The rest goes to ``app``."""
+
+    def __init__(self, app: ASGIApp, native: Native, token: str | None, largest: int) -> None:
+        self.app, self.native, self.largest = app, native, largest
+        self.wanted = None if token is None else f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        with suppress(ConnectionError):  # a client that is gone is told nothing
+            try:
+                self._check(scope)
+                body = await read_body(receive, self.largest)
+                if scope["path"].startswith(PREFIX):
+                    method, path = scope["method"], scope["path"]
+                    return await send_json(send, 200, await self.native.answer(method, path, scope["query_string"], body))
+            except Refusal as refusal:
+                return await send_json(send, refusal.status, refusal.to_dict(), RETRY if refusal.status == 429 else ())
+            except Exception:
+                log.exception("%s %s failed", scope["method"], scope["path"])
+                return await send_json(send, 500, Refusal("internal_error", "a mistake of the server; see its log").to_dict())
+            await self.app(scope, _replay(body, receive), send)
+
+    def _check(self, scope: Scope) -> None:
+        headers = dict(scope["headers"])
+        if self.wanted is not None and not hmac.compare_digest(headers.get(b"authorization", b""), self.wanted):
+            raise Refusal("unauthorized", "this server asks for its token: Authorization: Bearer TOKEN")
+        told = headers.get(b"content-length", b"0")
+        if not told.isdigit() or int(told) > self.largest:
+            raise Refusal("too_large", f"the body is longer than {self.largest} bytes, as many as this server reads")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """What gives a body that was read once more."""
+    given: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return given.pop() if given else await receive()
+
+    return replayed
