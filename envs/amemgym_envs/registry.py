@@ -13,6 +13,7 @@ CLASSES = {
     "AMemGym-v0": "amemgym_envs.amemgym.environment:AMemGymEnv",
     "TextCraft-v0": "amemgym_envs.textcraft.environment:TextCraftEnv",
     "SearchQA-v0": "amemgym_envs.searchqa.environment:SearchQAEnv",
+    "BabyAI-v0": "amemgym_envs.babyai.environment:BabyAIEnv",
 }
 
 

@@ -1,0 +1,1 @@
+"""BabyAI's grid worlds as text: forty levels of minigrid, played by macro actions as in AgentGym."""
