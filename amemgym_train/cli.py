@@ -102,6 +102,13 @@ def rescore(arguments: argparse.Namespace) -> None:
         Console().print(render(rows))
 
 
+def convert(arguments: argparse.Namespace) -> None:
+    from amemgym_train.formats.convert import convert as converted
+
+    words = (arguments.source, arguments.target, arguments.to, arguments.source_format, arguments.form, arguments.overwrite)
+    converted(*words)
+
+
 def rollout(arguments: argparse.Namespace) -> None:
     from amemgym_train.config.load import load_recipe
 
@@ -208,6 +215,16 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     command.add_argument("--results", required=True, help="folder of the results")
     command.add_argument("--unparsable", default="wrong", choices=("wrong", "random"), help="what such a reply counts as")
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    command = _command(commands, convert, "put episodes and trajectories into another format", "episodes train.jsonl --to trl")
+    command.add_argument("source", type=_path, help="file; a folder of episodes")
+    command.add_argument("target", type=_path, help="file to write: .json or .jsonl, for trl .jsonl or .parquet")
+    command.add_argument("--to", required=True, choices=("agenttraj", "agenteval", "trl"), help="format of TARGET")
+    kinds = ("agenttraj", "agenteval", "episodes")
+    command.add_argument("--from", dest="source_format", choices=kinds, help="format of SOURCE (default: by what is in it)")
+    forms = ("messages", "completions")
+    command.add_argument("--form", default="messages", choices=forms, help="trl: a row per trajectory, or per message learned")
+    command.add_argument("--overwrite", action="store_true", help="replace TARGET if it is there")
 
     command = _command(commands, rollout, "play episodes and store them", "recipes/configs/quickstart.yaml --out episodes")
     _takes_recipe(command, ("train", "validation", "test"))
