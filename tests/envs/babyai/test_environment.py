@@ -91,6 +91,13 @@ def test_the_expert_goes_on_from_wherever_it_is_asked():
     assert wanted == 5
 
 
+@pytest.mark.parametrize("task", ["KeyInBox/0", "OpenDoorsOrderN4Debug/28"])
+def test_the_expert_says_what_agentgyms_rules_do_not_allow(task):
+    assert solved(make("BabyAI"), task)["success"] is True
+    with pytest.raises(NotImplementedError, match="minigrid's bot"):
+        solved(make("BabyAI", mode="agentgym", max_steps=100), task)
+
+
 def test_minigrids_reward_is_a_choice():
     info = solved(make("BabyAI", reward="minigrid"), "GoToRedBall/0")
     assert info["success"] is True and 0.1 < info["score"] < 1
