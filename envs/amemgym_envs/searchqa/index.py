@@ -9,8 +9,9 @@ from threading import Lock
 from amemgym_envs.searchqa.articles import Article
 
 MOST_TERMS = 32  # of a query that are looked up
+COMMON = 100, 0.1  # articles, and share of all articles, that a word has to be in to be a common one
 _WORD = re.compile(r"\w+")
-_COMMON = frozenset(
+_EVERYWHERE = frozenset(
     "a an and are as at be been by did do does for from had has have how in is it its of on or that the their they this to was"
     " were what when where which who whom whose why with".split()
 )
@@ -19,7 +20,7 @@ _COMMON = frozenset(
 def terms(query: str) -> list[str]:
     """The words of ``query`` that tell articles apart, in order, each once."""
     words = list(dict.fromkeys(_WORD.findall(query.lower())))
-    return ([word for word in words if word not in _COMMON] or words)[:MOST_TERMS]
+    return ([word for word in words if word not in _EVERYWHERE] or words)[:MOST_TERMS]
 
 
 class Index:
@@ -37,16 +38,29 @@ class Index:
         self._database.execute("INSERT INTO article(article, rank) VALUES ('rank', 'bm25(5.0, 1.0)')")
         self._database.commit()
         self._database.execute("PRAGMA query_only = 1")
-        self.search = lru_cache(maxsize=4096)(self._search)
+        self._most = max(COMMON[0], COMMON[1] * len(articles))
+        self._is_common = lru_cache(maxsize=65_536)(self._is_common)
+        self.search = lru_cache(maxsize=4096)(self.search)
 
-    def _search(self, query: str, top: int) -> tuple[Article, ...]:
-        """The ``top`` articles that share a word with ``query``, best first; of equal ones the earlier first."""
-        # Every word is quoted: bare text from outside would be read as FTS5's query language.
-        match = " OR ".join(f'"{term}"' for term in terms(query))
-        if not match:
+    def search(self, query: str, top: int) -> tuple[Article, ...]:
+        """The ``top`` articles that share a word with ``query``, best first; of equal ones the earlier first.
+
+        Common words, beside others, are looked up in titles only: in texts they cost the most and say the least.
+        """
+        words = terms(query)
+        if not words:
             return ()
-        with self._lock:
-            rows = self._database.execute(
-                "SELECT title, text FROM article WHERE article MATCH ? ORDER BY rank, rowid LIMIT ?", (match, top)
-            ).fetchall()
+        common = [self._is_common(word) for word in words]
+        titles = common if not all(common) else [False] * len(words)
+        # Every word is quoted: bare text from outside would be read as FTS5's query language.
+        match = " OR ".join(f'title : "{word}"' if title else f'"{word}"' for word, title in zip(words, titles, strict=True))
+        rows = self._rows("SELECT title, text FROM article WHERE article MATCH ? ORDER BY rank, rowid LIMIT ?", match, top)
         return tuple(Article(*row) for row in rows)
+
+    def _is_common(self, word: str) -> bool:
+        [[count]] = self._rows("SELECT count(*) FROM article WHERE article MATCH ?", f'"{word}"')
+        return count > self._most
+
+    def _rows(self, statement: str, *values: str | int) -> list[tuple]:
+        with self._lock:
+            return self._database.execute(statement, values).fetchall()

@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 from amemgym_envs import make
 from amemgym_envs.searchqa.answers import is_right, normalised
+from amemgym_envs.searchqa.articles import Article
 from amemgym_envs.searchqa.environment import parse
 from amemgym_envs.searchqa.index import Index, terms
 
@@ -149,9 +150,9 @@ def test_queries_keep_the_words_that_tell_articles_apart():
 
 def test_one_index_answers_many_threads(env):
     queries = [env._questions.by_id[task].text for task in env.tasks[:60]]
-    alone = [env._corpus.index._search(query, 3) for query in queries]
+    alone = [env._corpus.index.search.__wrapped__(query, 3) for query in queries]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda query: make("SearchQA")._corpus.index._search(query, 3), queries)) == alone
+        assert list(pool.map(lambda query: make("SearchQA")._corpus.index.search.__wrapped__(query, 3), queries)) == alone
 
 
 def test_random_actions_are_of_the_grammar(env):
@@ -249,3 +250,10 @@ def test_an_sqlite_without_full_text_search_is_told(monkeypatch):
     monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: Lacking())
     with pytest.raises(RuntimeError, match="SearchQA needs SQLite with FTS5"):
         Index([])
+
+
+def test_common_words_beside_others_are_looked_up_in_titles_only():
+    articles = [Article(f"Bird {number}", "a wing") for number in range(200)] + [Article("Wing Mirror", "of a car")]
+    index = Index([*articles, Article("Kea", "a parrot")])
+    assert [article.title for article in index.search("wing kea", 5)] == ["Kea", "Wing Mirror"]
+    assert [article.title for article in index.search("wing", 3)] == ["Wing Mirror", "Bird 0", "Bird 1"]
