@@ -17,8 +17,9 @@ def build_agent(
     from amemgym_train.agents.mem0 import Mem0Agent
     from amemgym_train.agents.native import NativeAgent
     from amemgym_train.agents.rag import RagAgent
+    from amemgym_train.agents.react import ReactAgent
     from amemgym_train.policy.base import Sampling
 
     awi = dict.fromkeys(("awi", "awi-hack"), AwiAgent)
-    agents = {"native": NativeAgent, **awi, "awe": AweAgent, "rag": RagAgent, "mem0": Mem0Agent}
+    agents = {"native": NativeAgent, **awi, "awe": AweAgent, "rag": RagAgent, "mem0": Mem0Agent, "react": ReactAgent}
     return agents[config.name](config, policy, episode, seed, sampling or Sampling())

@@ -11,7 +11,7 @@ from amemgym_train.agents.parsing import parse_answer, parse_states
 from amemgym_train.agents.past import Message, Past, Transcript, copied
 from amemgym_train.agents.templates import Prompt, load_prompts, parse_prompt
 from amemgym_train.config.agent import AgentConfig
-from amemgym_train.policy.base import Policy, Request, Sampling, TooLong
+from amemgym_train.policy.base import Completion, Policy, Request, Sampling, TooLong
 from amemgym_train.rollout.records import Episode, Memory, Operation, Turn
 
 ACKNOWLEDGEMENT = "Thanks for telling me, I will keep that in mind."
@@ -40,6 +40,20 @@ class Agent(Protocol):
     def save(self) -> dict[str, Any]: ...
 
     def load(self, state: dict[str, Any]) -> None: ...
+
+
+def turn_of(completion: Completion, request: Request, version: str, meta: dict[str, Any]) -> Turn:
+    """The record of a call that the weights ``version`` answered; ``meta`` is kept on it beside that and the sampling."""
+    return Turn(
+        prompt_ids=completion.prompt_ids,
+        completion_ids=completion.completion_ids,
+        logprobs=completion.logprobs,
+        text=completion.text,
+        finish_reason=completion.finish_reason,
+        operation=request.operation,
+        slot=request.slot,
+        meta={**meta, "sampling": request.sampling.as_dict(), "policy_version": version},
+    )
 
 
 class MemoryAgent:
@@ -141,18 +155,7 @@ class MemoryAgent:
                 break
             except TooLong as over:
                 past = past.shorter(over)
-        if past.left_out:
-            meta = meta | {"left_out": past.left_out}
-        return Turn(
-            prompt_ids=completion.prompt_ids,
-            completion_ids=completion.completion_ids,
-            logprobs=completion.logprobs,
-            text=completion.text,
-            finish_reason=completion.finish_reason,
-            operation=operation,
-            slot=slot,
-            meta={**meta, "sampling": sampling.as_dict(), "policy_version": self.policy.version},
-        )
+        return turn_of(completion, request, self.policy.version, meta | ({"left_out": past.left_out} if past.left_out else {}))
 
     def record(self, turn: Turn) -> int:
         """The index of ``turn``, now the last call of the episode."""

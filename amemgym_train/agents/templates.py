@@ -3,9 +3,10 @@
 A file holds parts with a line ``---`` between them: the instruction (the system message), then any number of worked examples (a
 user message and its reply, two parts each), then the body (the user message). Blank lines divide the body into blocks; a block
 whose fields are all filled with nothing is left out, so that one text serves an agent with notes and one without. A
-folder may hold some of the files only: the others are the default ones. Three sets come along: ``default``, ``fewshot`` for
-models too small to follow an instruction without an example, and ``short`` for the quickstart's model, which reads none, and
-which was taught neither AWE's two calls nor a list of topics: that set lacks them.
+folder may hold some of the files only: the others are the default ones. Four sets come along: ``default``, ``fewshot`` for
+models too small to follow an instruction without an example, ``short`` for the quickstart's model, which reads none, and which
+was taught neither AWE's two calls nor a list of topics: that set lacks them; and ``bare`` for models that were taught to act in
+an environment with a goal: they see its observations and nothing else.
 
 A start (``STARTS``) puts another instruction above the examples and the body of the memory-update prompts: where an evolution of
 prompts begins, or what it is compared with.
@@ -27,9 +28,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "answer": ("conversation", "notes", "question"),
     "facts": ("conversation",),  # AWE's first call of a write
     "decide": ("facts", "notes"),  # and its second, with the stored facts {notes}
+    "act": ("observation",),  # the first message of an episode with a goal; {instruction} and {layout} are optional
 }
 FOLDER = Path(__file__).with_name("prompts")
-SETS = {"default": FOLDER, "fewshot": FOLDER / "fewshot", "short": FOLDER / "short"}
+SETS = {"default": FOLDER} | {name: FOLDER / name for name in ("fewshot", "short", "bare")}
 SEPARATOR, SEPARATION = "\n---\n", re.compile(r"\n---[^\S\n]*\n")  # blanks behind it are not seen by whoever writes a file
 STARTS = {"minimal": "minimal", "info_type": "info_type", "guided_info_type": "info_type"}  # folders; the last is asked otherwise
 TYPES = "Types of information to remember:"  # the line above the section of an instruction that lists them
@@ -65,7 +67,8 @@ class Prompt:
     @property
     def marks(self) -> list[str]:
         """The names in the body that a call may fill, each as often as it stands there, in the order of the alphabet."""
-        known = {name for names in FIELDS.values() for one in names for name in one.split("|")} | {"types"}
+        known = {name for names in FIELDS.values() for one in names for name in one.split("|")}
+        known |= {"types", "instruction", "layout"}
         return sorted(name for block in self.blocks for name in block[1::2] if name in known)
 
     @cached_property

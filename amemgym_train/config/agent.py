@@ -23,6 +23,9 @@ OF_SOME = {
     "max_entries": AWI,
     "max_entry_chars": (*AWI, "awe"),
     "start": (*AWI, "awe"),
+    "style": ("react",),
+    "history": ("react",),
+    "window": ("react",),
 }
 
 
@@ -33,6 +36,7 @@ class TokenLimits(Section):
     write: int = Field(32, ge=1)
     read: int = Field(48, ge=1)
     answer: int = Field(12, ge=1)
+    act: int = Field(64, ge=1)
 
 
 class AgentConfig(Section):
@@ -45,13 +49,16 @@ class AgentConfig(Section):
     ``embedder``: a sentence-embedding model, a folder or a hub id, for dense and hybrid retrieval; mem0 without one hashes words.
     ``flush: period`` also writes what is left before a period's questions (the public code never does).
     ``respond: fixed`` answers the user with a stored acknowledgement, without an LLM call.
-    ``prompts`` is ``default``, ``fewshot``, ``short`` or a folder of .txt files, see ``agents.templates``.
+    ``prompts`` is ``default``, ``fewshot``, ``short``, ``bare`` or a folder of .txt files, see ``agents.templates``.
     ``start`` puts another instruction into its memory-update prompt: ``minimal``, or ``info_type`` with a list of types of
     information, which ``guided_info_type`` lets a reflector rewrite with examples (``reflection.prompts``).
+    ``react`` plays environments with a goal (the section ``tasks``): it replies with a thought and an action, laid out as
+    ``style`` says (lines of text, a function call or an action in JSON), and is shown all of its steps (``history: append``) or
+    the first and the last ``window``.
     A note with a label or value longer than ``max_entry_chars`` is refused; beyond ``max_entries`` the oldest are forgotten.
     """
 
-    name: Literal["native", "awi", "awi-hack", "awe", "rag", "mem0"] = "awi"
+    name: Literal["native", "awi", "awi-hack", "awe", "rag", "mem0", "react"] = "awi"
     update_bsz: int = Field(2, ge=1)
     local_length: int = Field(4, ge=0)
     top_k: int = Field(30, ge=1, lt=2**31)  # the indexes count no further
@@ -64,19 +71,29 @@ class AgentConfig(Section):
     start: Literal["default", "minimal", "info_type", "guided_info_type"] = "default"
     max_entries: int | None = Field(None, ge=1)
     max_entry_chars: int = Field(120, ge=1)
+    style: Literal["text", "function", "json"] = "text"
+    history: Literal["append", "window"] = "append"
+    window: int = Field(4, ge=1)
 
     def settings(self) -> dict[str, Any]:
-        """As JSON values; without ``start`` where it is the default, for evaluations that were begun before there was one."""
-        return self.model_dump(mode="json", exclude={"start"} if self.start == "default" else None)
+        """As JSON values; without later keys at their defaults, for evaluations that were begun before there were such."""
+        fields = type(self).model_fields
+        later = {name for name in ("start", "style", "history", "window") if getattr(self, name) == fields[name].default}
+        found = self.model_dump(mode="json", exclude=later)
+        if self.max_new_tokens.act == TokenLimits.model_fields["act"].default:
+            del found["max_new_tokens"]["act"]
+        return found
 
     @property
     def makes_writes(self) -> bool:
         """Whether there are write calls to learn from."""
-        return self.name not in ("native", "rag")
+        return self.name not in ("native", "rag", "react")
 
     @property
     def needed_prompts(self) -> tuple[str, ...]:
         """The kinds of calls that it words itself."""
+        if self.name == "react":
+            return ("act",)
         asked = ("respond",) * (self.respond == "model") + ("read", "answer")
         return asked + {"awi": ("write",), "awi-hack": ("write",), "awe": ("facts", "decide")}.get(self.name, ())
 
@@ -104,7 +121,8 @@ def _prompts(agent: AgentConfig) -> Iterator[Problem]:
         return
     lacking = [name for name in agent.needed_prompts if name not in prompts]
     if lacking:
-        yield "agent.prompts", f"{agent.prompts} has no {' and no '.join(lacking)}, which {agent.name} needs; take fewshot"
+        other = "default" if "act" in lacking else "fewshot"
+        yield "agent.prompts", f"{agent.prompts} has no {' and no '.join(lacking)}, which {agent.name} needs; take {other}"
     elif agent.name == "awi-hack" and "{types}" not in prompts["write"].body:
         yield "agent.prompts", f"{agent.prompts} has no {{types}} in its write prompt, where awi-hack names topics; add it there"
 

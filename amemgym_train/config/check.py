@@ -18,6 +18,7 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.reflection import problems as reflection_problems
 from amemgym_train.config.scenarios import ROLES, ScenarioConfig
 from amemgym_train.config.server import problems as server_problems
+from amemgym_train.config.tasks import problems as task_problems
 
 Problem = tuple[str, str]  # the dotted key to mend, and what is wrong with it
 
@@ -26,7 +27,7 @@ def check(recipe: Recipe) -> list[Problem]:
     """Every problem of a recipe whose single keys are valid; empty when it can be run."""
     own = (_paths, _groups, _operations, _of_one_method, _writes, _generators, _overlaps, _controls)
     of_sections = (agent_problems, credit_problems, reflection_problems, curriculum_problems, on_policy_problems)
-    checks = (*own, environment_problems, *of_sections, evolution_problems, server_problems, chat_problems)
+    checks = (*own, environment_problems, task_problems, *of_sections, evolution_problems, server_problems, chat_problems)
     return [problem for one in checks for problem in one(recipe)]
 
 

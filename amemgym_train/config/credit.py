@@ -15,14 +15,15 @@ from amemgym_train.errors import UserError
 if TYPE_CHECKING:
     from amemgym_train.config.recipe import Recipe
 
-BUILT_IN = ("outcome", "operation", "blend")
+BUILT_IN = ("outcome", "operation", "blend", "return")
 NAMED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 class CreditConfig(Section):
     """``scheme``: "operation" pays a call for what it could cause, "outcome" pays every call with the episode's accuracy, "blend"
-    sums the two (``operation_share`` of the first); "package.module:function" names a function of one's own, see
-    ``credit.rewards``.
+    sums the two (``operation_share`` of the first). In environments with a goal "outcome" is the episode's score, and "return"
+    what its rewards sum up to from a call's step on, those of later steps times ``discount`` each.
+    "package.module:function" names a function of one's own, see ``credit.rewards``.
 
     ``format_penalty``: off a write that cannot be read; ``retention_penalty``: off a write for each known state that it lost.
     ``operations``: the kinds of calls that are paid, and so trained. ``loss``: how an episode's weight is spread over its tokens,
@@ -34,6 +35,7 @@ class CreditConfig(Section):
 
     scheme: str = "operation"
     operation_share: float = Field(0.5, gt=0, lt=1)
+    discount: float = Field(1.0, ge=0, le=1)
     format_penalty: float = Field(0.2, ge=0)
     retention_penalty: float = Field(0.2, ge=0)
     operations: Annotated[list[Trained], Field(min_length=1)] = ["write", "read", "answer"]
@@ -80,11 +82,13 @@ def _without_effect(credit: CreditConfig) -> Iterator[tuple[str, str]]:
     changed = {name for name, field in CreditConfig.model_fields.items() if getattr(credit, name) != field.default}
     others = " and ".join(credit.operations)
     penalties = sorted(changed & {"format_penalty", "retention_penalty"})
-    if credit.scheme in ("outcome", "operation") and "operation_share" in changed:
+    if credit.scheme in BUILT_IN and credit.scheme != "blend" and "operation_share" in changed:
         yield "credit.operation_share", f"has no effect with credit.scheme {credit.scheme}; remove it, or set the scheme to blend"
-    if credit.scheme == "outcome":
+    if credit.scheme in BUILT_IN and credit.scheme != "return" and "discount" in changed:
+        yield "credit.discount", f"has no effect with credit.scheme {credit.scheme}; remove it, or set the scheme to return"
+    if credit.scheme in ("outcome", "return"):
         for name in penalties:
-            yield f"credit.{name}", "has no effect with credit.scheme outcome; remove it, or set the scheme to operation or blend"
+            yield f"credit.{name}", f"has no effect with credit.scheme {credit.scheme}; remove it, or set operation or blend"
     elif credit.scheme in BUILT_IN and "write" not in credit.operations:
         for name in penalties:
             yield f"credit.{name}", f"is taken off writes, but credit.operations has only {others}; remove it, or add write"

@@ -14,22 +14,25 @@ if TYPE_CHECKING:
     from amemgym_train.config.recipe import Recipe
 
 Rounds = Annotated[int, Field(ge=1)]
+SCHEDULED = ("num_periods", "rounds_init", "rounds_update", "max_steps")
 
 
 class CurriculumConfig(Section):
-    """``num_periods``, ``rounds_init``, ``rounds_update``: values that replace those of training users, one after the other,
-    each for ``every`` iterations and the last one from then on. Validation and test users stay as they are.
+    """``num_periods``, ``rounds_init``, ``rounds_update``, and of tasks ``max_steps``: values that replace those of training
+    users, one after the other, each for ``every`` iterations and the last one from then on. Validation and test users stay as
+    they are.
     """
 
     every: int = Field(1, ge=1)
     num_periods: list[Annotated[int, Field(ge=0)]] = []
     rounds_init: list[Rounds] = []
     rounds_update: list[Rounds] = []
+    max_steps: list[Annotated[int, Field(ge=1)]] = []
 
     @property
     def schedules(self) -> dict[str, list[int]]:
         """Of the keys that have one."""
-        found = {key: getattr(self, key) for key in ("num_periods", "rounds_init", "rounds_update")}
+        found = {key: getattr(self, key) for key in SCHEDULED}
         return {key: values for key, values in found.items() if values}
 
     def at(self, iteration: int) -> dict[str, int]:
@@ -43,6 +46,8 @@ def scheduled(recipe: Recipe, iteration: int) -> Recipe:
     now = recipe.evolution.curriculum.at(iteration)
     if not now:
         return recipe
+    if recipe.tasks is not None:
+        return recipe.model_copy(update={"tasks": recipe.tasks.model_copy(update=now)})
     changed = {name: source.model_copy(update=now) for name, source in sources(recipe, "train").items()}
     return with_sources(recipe, "train", changed)
 
@@ -59,6 +64,11 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """What makes a schedule one that cannot be played."""
     from amemgym_envs.amemgym.scenario import ScenarioError
 
+    for name in recipe.evolution.curriculum.schedules:
+        if (name == "max_steps") != (recipe.tasks is not None):
+            meant = "episodes of users" if recipe.tasks is not None else "tasks"
+            yield f"evolution.curriculum.{name}", f"is a schedule of {meant}, which the recipe does not play; remove it"
+            return
     periods, found = recipe.evolution.curriculum.num_periods, sources(recipe, "train")
     read = next((source.data for source in found.values() if source.data is not None), None)
     if periods and read is not None:
@@ -76,6 +86,8 @@ def problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
 
 def _exchanges(recipe: Recipe, curriculum: CurriculumConfig) -> int:
     """A number that grows with each key of a schedule."""
+    if recipe.tasks is not None:
+        return recipe.tasks.max_steps or 0
     return sum(
         (train.rounds_init or 1) + (train.rounds_update or 1) * (train.num_periods if curriculum.num_periods else 1)
         for train in sources(recipe, "train").values()

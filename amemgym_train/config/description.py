@@ -43,6 +43,8 @@ def _rollout(recipe: Recipe) -> str:
     each = f"Each takes {counted(on_policy.steps, 'step')}; a step" if on_policy else "Each"
     if recipe.environments:
         return f"{each} plays {_shared_out(recipe)}."
+    if recipe.tasks is not None:
+        return f"{each} plays {_goals(recipe, 'train')} x {group} in a group = {recipe.tasks.train.size * group} episodes."
     if train.data is not None:
         return f"{each} plays {_users(train)} x {group} in a group."
     train = scheduled(recipe, 1).scenarios.train
@@ -60,6 +62,10 @@ def _shared_out(recipe: Recipe) -> str:
     parts = " + ".join(f"{count} of {name}" for name, count in shares(recipe, 1).items())
     new = ", new users each time" if fresh else ""
     return f"{counted(size, 'user')} ({parts}) x {group} in a group = {size * group} episodes{new}"
+
+
+def _goals(recipe: Recipe, role: str) -> str:
+    return f"{counted(getattr(recipe.tasks, role).size, 'task')} of {recipe.tasks.environment}"
 
 
 def _retry(recipe: Recipe) -> str:
@@ -100,6 +106,8 @@ def _training(recipe: Recipe) -> str:
 
 
 def _everybody(recipe: Recipe, role: str) -> str:
+    if recipe.tasks is not None:
+        return _goals(recipe, role)
     named = [f"{_users(source)}{f' of {name}' if name else ''}" for name, source in sources(recipe, role).items()]
     return " + ".join(named)
 

@@ -17,6 +17,7 @@ from amemgym_train.errors import UserError
 if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
     from amemgym_train.config.recipe import Recipe
+    from amemgym_train.config.tasks import Goal
 
 Name = Annotated[str, Field(pattern=r"^\w[\w-]*$")]  # no dot: it ends where the first dot of a user's id is
 Problem = tuple[str, str]
@@ -39,7 +40,10 @@ class EnvironmentConfig(RolesConfig):
 
 
 def sources(recipe: Recipe, role: str) -> dict[str, ScenarioConfig]:
-    """Where the users of ``role`` come from, by environment; that of ``scenarios`` is called "" (no recipe has both)."""
+    """Where the users of ``role`` come from, by environment; that of ``scenarios`` is called "" (no recipe has both). Nowhere,
+    in a recipe of tasks."""
+    if recipe.tasks is not None:
+        return {}
     found = recipe.environments or {"": recipe.scenarios}
     return {name: getattr(roles, role) for name, roles in found.items()}
 
@@ -57,24 +61,28 @@ def with_sources(recipe: Recipe, role: str, changed: dict[str, ScenarioConfig]) 
     return recipe.model_copy(update={"environments": made})
 
 
-def users(recipe: Recipe, role: str) -> list[Scenario]:
-    """The users of ``role``, of one environment after the other; of training those that are played first.
+def users(recipe: Recipe, role: str) -> list[Scenario] | list[Goal]:
+    """The users of ``role`` (in a recipe of tasks: those), of one environment after the other; of training the first ones.
 
     In a recipe of several environments the id of a user begins with that of its environment and a dot. UserError: as
     ``ScenarioConfig.build``.
     """
     if role == "train":
         return training_users(recipe, 0)
+    if recipe.tasks is not None:
+        return recipe.tasks.goals(role)
     return [user for name, source in sources(recipe, role).items() for user in _named(name, source.build())]
 
 
-def training_users(recipe: Recipe, number: int) -> list[Scenario]:
+def training_users(recipe: Recipe, number: int) -> list[Scenario] | list[Goal]:
     """The users of the ``number``-th rollout (0, 1, ...) of a run, always the next ones of the generators unless the recipe keeps
     them. Environments take turns, so that any first part of the list has their shares, too.
 
     UserError: as ``ScenarioConfig.build``, or a file has fewer users than its share.
     """
     number = number if recipe.rollout.new_users_each_iteration else 0
+    if recipe.tasks is not None:
+        return recipe.tasks.goals("train", number)
     found = sources(recipe, "train")
     if not recipe.environments:
         return found[""].at(number).build()
@@ -95,9 +103,11 @@ def shares(recipe: Recipe, rollouts: int) -> Counter[str]:
     return Counter(islice(_turns(recipe), rollout_size(recipe) * rollouts))
 
 
-def alike(recipe: Recipe, role: str) -> list[Scenario]:
+def alike(recipe: Recipe, role: str) -> list[Scenario] | list[Goal]:
     """One user of each generator and all of each file: users of one generator differ in their stories and not in how often an
     agent is called."""
+    if recipe.tasks is not None:
+        return recipe.tasks.goals(role)[:1]
     found = []
     for name, source in sources(recipe, role).items():
         few = source if source.data is not None else source.model_copy(update={"num_users": 1})

@@ -16,13 +16,14 @@ from amemgym_train.config.reflection import ReflectionConfig
 from amemgym_train.config.rollout import RolloutConfig
 from amemgym_train.config.sampling import SamplingConfig
 from amemgym_train.config.scenarios import ScenariosConfig
+from amemgym_train.config.tasks import DEFAULTS, TasksConfig
 from amemgym_train.config.tracking import TrackingConfig
 from amemgym_train.config.training import TrainingConfig
 
 
 class Recipe(Section):
     """``name`` is also the folder of the run, under ``output``. ``environments``: several sources of users, in
-    place of that of ``scenarios``."""
+    place of that of ``scenarios``; ``tasks``: an environment with a goal, in place of users."""
 
     name: str = Field(pattern=r"^\w[\w.-]*$")
     seed: int = Field(0, ge=0, lt=2**32)
@@ -32,6 +33,7 @@ class Recipe(Section):
     sampling: SamplingConfig = SamplingConfig()
     scenarios: ScenariosConfig = Field(default_factory=lambda: ScenariosConfig.model_validate({}))
     environments: dict[Name, EnvironmentConfig] = {}
+    tasks: TasksConfig | None = None
     rollout: RolloutConfig = RolloutConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     credit: CreditConfig = CreditConfig()
@@ -42,6 +44,16 @@ class Recipe(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _defaults_of_tasks(cls, sections: Any) -> Any:
+        """Other agents play tasks, and other calls are paid, than AMemGym's: what a recipe leaves out is what tasks need."""
+        given = sections if isinstance(sections, dict) else {}
+        if not isinstance(given.get("tasks"), dict):
+            return sections
+        found = {key: given.get(key, {}) for key in DEFAULTS}
+        return given | {key: DEFAULTS[key] | one if isinstance(one, dict) else one for key, one in found.items()}
+
+    @model_validator(mode="before")
+    @classmethod
     def _loss_of_method(cls, sections: Any) -> Any:
         """Dr. GRPO is a baseline and a way to weigh tokens: who asks for it gets both, unless the recipe says otherwise."""
         given = sections if isinstance(sections, dict) else {}
@@ -49,6 +61,11 @@ class Recipe(Section):
         if isinstance(training, dict) and training.get("method") == "dr_grpo" and isinstance(credit, dict):
             return given | {"credit": {"loss": "dr_grpo"} | credit}
         return sections
+
+    @property
+    def measure(self) -> str:
+        """The figure of an evaluation that says how good an agent is."""
+        return "memory_score" if self.tasks is None else "score"
 
     @property
     def run_dir(self) -> Path:

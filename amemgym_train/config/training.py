@@ -7,7 +7,7 @@ from pydantic import Field
 from amemgym_train.config.base import Section
 from amemgym_train.config.on_policy import GRPOSettings, OnPolicySettings, PPOSettings
 
-Trained = Literal["write", "read", "answer"]
+Trained = Literal["write", "read", "answer", "act"]
 GROUPED = ("grpo", "dr_grpo", "rloo", "reinforce_pp")  # a call's baseline is what the others of its group earned
 
 

@@ -8,7 +8,7 @@ from amemgym_train.config.credit import CreditConfig
 from amemgym_train.credit import advantages as estimators
 from amemgym_train.credit.advantages import Signal, advantages
 from amemgym_train.credit.gae import per_turn
-from amemgym_train.credit.rewards import Rewards, rewarded
+from amemgym_train.credit.rewards import Reward, Rewards, rewarded
 from amemgym_train.credit.rows import merged, rows_of, without_zeros
 from amemgym_train.credit.scored import Call, calls_of, rows_with
 from amemgym_train.credit.updates import dealt
@@ -66,7 +66,7 @@ def credited(
     rows: list[Row] = []
     joined = 0
     for episode in played:
-        earned = {index: by_call[episode.id, episode.turns[index].slot] for index in rewards[episode.id]}
+        earned = {i: by_call[episode.id, _place(episode.turns[i], reward)] for i, reward in rewards[episode.id].items()}
         single = rows_of(episode, rewards[episode.id], earned, config, longest)
         rows += (whole := merged(single))
         joined += len(single) - len(whole)
@@ -122,11 +122,17 @@ def called(
 
 
 def signals_of(episode: Episode, rewards: Rewards) -> list[Signal]:
-    """One per trained turn, in the episode's order."""
-    return [
-        Signal(episode.group, episode.turns[index].slot, episode.id, None if reward is None else reward.value)
-        for index, reward in sorted(rewards.items())
-    ]
+    """One per trained turn, in the episode's order; one for all turns that share the reward of the whole."""
+    found: dict[str, Signal] = {}
+    for index, reward in sorted(rewards.items()):
+        place = _place(episode.turns[index], reward)
+        found.setdefault(place, Signal(episode.group, place, episode.id, None if reward is None else reward.value))
+    return list(found.values())
+
+
+def _place(turn: Turn, reward: Reward | None) -> str:
+    """Where a call is compared: at its slot; or, paid with what the whole episode earned, wherever such an episode is."""
+    return turn.operation if reward is not None and reward.whole else turn.slot
 
 
 def learned(row: Row) -> int:
@@ -143,18 +149,23 @@ def _counted(episodes: Sequence[Episode], diagnoses: dict[str, Diagnosis], drift
     return {
         "episodes": len(episodes),
         "unscorable": len(episodes) - len(diagnoses),
-        **{f"shares/{name}": share * len(diagnoses) for name, share in _shares(diagnoses).items()},
+        **_outcomes(episodes, diagnoses),
         **_calls([episode for episode in episodes if episode.id in diagnoses], drifted),
     }
 
 
 def _total(local: dict[str, float], gather: Gather) -> dict[str, float]:
     everywhere = gather([local])
-    return {key: sum(part[key] for part in everywhere) for key in local}
+    keys = dict.fromkeys(key for part in everywhere for key in part)  # of what only some processes played, too
+    return {key: sum(part.get(key, 0) for part in everywhere) for key in keys}
 
 
-def _shares(diagnoses: dict[str, Diagnosis]) -> dict[str, float]:
-    return shares(diagnoses.values()) if diagnoses else dict.fromkeys(OUTCOMES, 0.0)
+def _outcomes(episodes: Sequence[Episode], diagnoses: dict[str, Diagnosis]) -> dict[str, float]:
+    """Sums over episodes: of goals their scores and successes, of users what failed."""
+    if acting := [episode for episode in episodes if episode.acts and episode.id in diagnoses]:
+        return {f"shares/{name}": sum(float(getattr(one, name)) for one in acting) for name in ("score", "success")}
+    found = shares(diagnoses.values()) if diagnoses else dict.fromkeys(OUTCOMES, 0.0)
+    return {f"shares/{name}": share * len(diagnoses) for name, share in found.items()}
 
 
 def _calls(episodes: Sequence[Episode], drifted: Drifted) -> dict[str, int]:

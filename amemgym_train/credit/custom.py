@@ -71,7 +71,7 @@ def _checked(name: str, episode: Episode, index: Any, value: Any) -> Reward | No
     reward = value if isinstance(value, Reward) else Reward(value, name)
     if not isinstance(reward.value, Real) or not math.isfinite(reward.value):
         raise _refused(name, episode, f"gave turn {index} ({turn.slot}) {value!r}", "a Reward or a number, finite, or None")
-    return Reward(float(reward.value), str(reward.reason))
+    return Reward(float(reward.value), str(reward.reason), reward.whole)
 
 
 def _refused(name: str, episode: Episode, got: str, expected: str) -> UserError:

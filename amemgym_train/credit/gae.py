@@ -74,10 +74,13 @@ def per_turn(episode: Episode, diagnosis: Diagnosis, config: CreditConfig) -> Re
     ``outcome`` pays every turn with the same accuracy, to be compared with the same turn of other episodes; a sum over turns
     would count it as often as there are turns. It is settled when the last trained turn is made: there it stands, and the others
     of ``outcome`` earn 0. ``blend`` is operation_share * operation (0 where it has no signal) with the rest of the outcome at the
-    last turn. Rewards of ``operation`` and of a function of one's own are taken as they are. A turn without tokens has no choice
-    to pay for: no signal.
+    last turn. ``return`` pays every turn with its own step: GAE sums and discounts by itself. Rewards of ``operation`` and of a
+    function of one's own are taken as they are. A turn without tokens has no choice to pay for: no signal.
     """
-    given = _once(episode, diagnosis, config) if config.scheme in ("outcome", "blend") else rewarded(episode, diagnosis, config)
+    if config.scheme in ("outcome", "blend"):
+        given = _once(episode, diagnosis, config)
+    else:
+        given = rewarded(episode, diagnosis, config.model_copy(update={"discount": 0.0}))
     return {index: reward if episode.turns[index].completion_ids else None for index, reward in given.items()}
 
 

@@ -10,10 +10,12 @@ from amemgym_train.rollout.records import Episode
 
 @dataclass(frozen=True)
 class Reward:
-    """``reason`` is shown to people: "cheese known right after it"."""
+    """``reason`` is shown to people: "cheese known right after it". ``whole``: it is the episode's, which is compared with
+    others as a whole; other calls are compared with those at their slot."""
 
     value: float
     reason: str
+    whole: bool = False
 
 
 Rewards = dict[int, Reward | None]  # index of each trained turn -> its reward; None: no signal, it enters no baseline

@@ -1,7 +1,8 @@
 """Schemes: functions from (Episode, Diagnosis, CreditConfig) to the reward of each trained turn.
 
-Built in are ``outcome``, ``operation`` and ``blend``. A function of one's own is named by its import path and returns {index of a
-write, read or answer turn: Reward, plain number, or None for no signal}; a turn it leaves out has no signal.
+Built in are ``outcome``, ``operation``, ``blend`` and, in environments with a goal, ``return``. A function of one's own is named
+by its import path and returns {index of a trained turn: Reward, plain number, or None for no signal}; a turn it leaves out has no
+signal.
 """
 
 from amemgym_train.config.credit import CreditConfig
@@ -11,11 +12,15 @@ from amemgym_train.credit.records import Reward, Rewards, Scheme, trained
 from amemgym_train.diagnosis.operations import Diagnosis
 from amemgym_train.rollout.records import Episode
 
-__all__ = ["SCHEMES", "Reward", "Rewards", "Scheme", "blend", "operation", "outcome", "resolve", "rewarded", "trained"]
+__all__ = ["SCHEMES", "Reward", "Rewards", "Scheme", "blend", "operation", "outcome", "resolve", "returns", "rewarded", "trained"]
 
 
 def outcome(episode: Episode, diagnosis: Diagnosis, config: CreditConfig) -> Rewards:
-    """r = (number of right answers) / (number of answers), the same for every trained turn."""
+    """r = (number of right answers) / (number of answers), or the score of a goal, the same for every trained turn."""
+    if episode.acts:
+        reached = "success" if episode.success else "no success"
+        reward = Reward(episode.score, f"score {episode.score:g}, {reached}", whole=True)
+        return dict.fromkeys(trained(episode, config), reward)
     right = sum(answer.correct for answer in episode.answers)
     reward = Reward(right / len(episode.answers), f"{right} of {len(episode.answers)} answers right")
     return dict.fromkeys(trained(episode, config), reward)
@@ -31,7 +36,24 @@ def blend(episode: Episode, diagnosis: Diagnosis, config: CreditConfig) -> Rewar
     return {index: _blended(own[index], reward, share) for index, reward in outcome(episode, diagnosis, config).items()}
 
 
-SCHEMES: dict[str, Scheme] = {"outcome": outcome, "operation": operation, "blend": blend}
+def returns(episode: Episode, diagnosis: Diagnosis, config: CreditConfig) -> Rewards:
+    """G_t = sum over k >= t of discount^(k - t) * r_k: what the environment pays from the turn's step on (Sutton and Barto,
+    Reinforcement Learning, eq. 3.8). With discount 0 a step's own reward, with 1 what the score still rises by.
+
+    ValueError: the episode has not one step per turn.
+    """
+    if not episode.acts or len(episode.rewards) != len(episode.turns):
+        found = f"{len(episode.rewards)} rewards for {len(episode.turns)} turns"
+        raise ValueError(f"episode {episode.id}: {found}; expected one each")
+    found: Rewards = {}
+    later = 0.0
+    for index in reversed(range(len(episode.turns))):
+        later = episode.rewards[index] + config.discount * later
+        found[index] = Reward(later, f"return {later:g} from its step on")
+    return {index: found[index] for index in trained(episode, config)}
+
+
+SCHEMES: dict[str, Scheme] = {"outcome": outcome, "operation": operation, "blend": blend, "return": returns}
 
 
 def resolve(config: CreditConfig) -> Scheme:

@@ -65,12 +65,14 @@ class Diagnosis:
 
 
 def diagnose(episode: Episode) -> Diagnosis:
-    """Diagnose an AMemGym episode played with probes.
+    """Diagnose an AMemGym episode played with probes. One of an environment with a goal has no cells: its score says all.
 
     Raises ValueError for an episode that is unscorable, has no answers, or whose probes are incomplete or contradict each other.
     """
     if episode.error is not None:
         raise ValueError(f"episode {episode.id} is unscorable ({episode.error}): it cannot be diagnosed")
+    if episode.acts:
+        return Diagnosis(episode.id, [])
     if not episode.answers:
         raise ValueError(f"episode {episode.id} has no answers: nothing to diagnose")
     probes = _by_place(episode, episode.probes)

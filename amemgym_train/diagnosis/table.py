@@ -7,24 +7,23 @@ if TYPE_CHECKING:
 
 
 class Scores(Protocol):
-    """What a table shows of a report (``evaluation.memory.Report``); None = not measured."""
+    """What a table shows of a report beside its figures (``evaluation.memory.Report``, ``evaluation.goals.GoalReport``)."""
 
-    memory_score: float | None
-    overall: float
-    write: float | None
-    read: float | None
-    utilisation: float | None
     episodes: int
     unscorable: int
 
 
-# (label, attribute, whether more is better)
+# (label, attribute, whether more is better); what a report lacks is left out
 LINES = (
     ("memory score", "memory_score", True),
     ("overall accuracy", "overall", True),
     ("write failures", "write", False),
     ("read failures", "read", False),
     ("utilisation failures", "utilisation", False),
+    ("score", "score", True),
+    ("success", "success", True),
+    ("steps", "steps", False),
+    ("replies without an action", "unparsed", False),
 )
 
 
@@ -37,8 +36,9 @@ def before_after(before: Scores, after: Scores, title: str) -> "Table":
     for heading in ("before", "after", "change"):
         table.add_column(heading, justify="right")
     for label, name, more_is_better in LINES:
-        old, new = getattr(before, name), getattr(after, name)
-        table.add_row(label, _figure(old), _figure(new), _change(old, new, more_is_better))
+        if hasattr(after, name):
+            old, new = getattr(before, name), getattr(after, name)
+            table.add_row(label, _figure(old), _figure(new), _change(old, new, more_is_better))
     return table
 
 

@@ -8,6 +8,7 @@ from amemgym_train.agents.base import Agent
 from amemgym_train.config.environments import environment_of, sources
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.errors import UserError
+from amemgym_train.evaluation.goals import Environments, play_guided
 from amemgym_train.evaluation.users import user_factory
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.policy.oracle import OraclePolicy, RandomPolicy
@@ -38,6 +39,8 @@ def environment(
     """
     from amemgym_envs.amemgym.environment import AMemGymEnv
 
+    if recipe.tasks is not None:
+        return Environments(recipe)
     found = sources(recipe, role)
     by_id = {scenario.id: scenario for scenario in scenarios}
     talking = user or user_factory(None if scripted else recipe.scenarios.user)
@@ -66,6 +69,8 @@ def agents(recipe: Recipe, policy: Policy, sampling: Sampling, scenarios: "Seque
 
 def play_scripted(recipe: Recipe, name: str, role: str, scenarios: "Sequence[Scenario]") -> list[Episode]:
     """The recipe's agent with a policy that needs no model: ``oracle`` knows every state, ``random`` none."""
+    if recipe.tasks is not None:
+        return play_guided(recipe, name, scenarios, RANDOM_EPISODES if name == "random" else 1)
     by_id = {scenario.id: scenario for scenario in scenarios}
 
     def agent(task: Task, episode: str, seed: int):

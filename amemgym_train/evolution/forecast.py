@@ -10,7 +10,10 @@ from amemgym_train.config.curriculum import longest
 from amemgym_train.config.environments import alike, environment_of, users
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.scenarios import ROLES
+from amemgym_train.config.tasks import Goal
+from amemgym_train.errors import UserError
 from amemgym_train.evaluation.controls import GREEDY, environment
+from amemgym_train.evaluation.goals import play_guided
 from amemgym_train.policy.base import Request
 from amemgym_train.policy.oracle import OraclePolicy
 from amemgym_train.rollout.pool import Task
@@ -47,7 +50,10 @@ def mean_size(recipe: Recipe, role: str, scenarios: "Sequence[Scenario]") -> Siz
 
 
 def episode_size(recipe: Recipe, role: str, scenario: "Scenario") -> Size:
-    """That of a user's episode with an agent who notes and answers everything right, which real ones come close to."""
+    """That of a user's episode with an agent who notes and answers everything right, which real ones come close to; of a task's,
+    with its expert, or else with random actions."""
+    if recipe.tasks is not None:
+        return goal_size(recipe, scenario)
     counted: list[tuple[int, int]] = []
 
     class Counting(OraclePolicy):
@@ -62,6 +68,19 @@ def episode_size(recipe: Recipe, role: str, scenario: "Scenario") -> Size:
     play(environment(recipe, role, [scenario], scripted=True), [Task(scenario.id, "", 0)], agent, recipe.seed, label=None)
     read, written = (sum(lengths) // CHARACTERS for lengths in zip(*counted, strict=True))
     return Size(len(counted), read, written)
+
+
+def goal_size(recipe: Recipe, goal: Goal) -> Size:
+    """A prompt repeats what was said before it: of step t the first message, and t observations and replies."""
+    try:
+        [played] = play_guided(recipe, "oracle", [goal])
+    except UserError:  # the environment knows no solution
+        [played] = play_guided(recipe, "random", [goal])
+    told = [len(turn.meta["observation"]) + len(turn.meta.get("instruction", "")) for turn in played.turns]
+    said = [len(turn.text) for turn in played.turns]
+    steps = len(told)
+    read = sum((steps - at) * length for at, length in enumerate(told)) + sum((steps - 1 - at) * n for at, n in enumerate(said))
+    return Size(steps, read // CHARACTERS, sum(said) // CHARACTERS)
 
 
 @dataclass(frozen=True)

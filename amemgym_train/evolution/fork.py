@@ -21,6 +21,7 @@ NAME = "fork.json"
 FIXED = (
     *("seed", "policy.model", "policy.dtype", "policy.adapter", "policy.chat", "agent", "evaluation.upper"),
     *("scenarios.validation", "scenarios.test", "scenarios.user", "reflection.prompts.cadence", "evolution.gate.metric"),
+    *("tasks.environment", "tasks.options", "tasks.max_steps", "tasks.seed", "tasks.validation", "tasks.test"),
 )
 
 

@@ -28,6 +28,9 @@ def named_files(recipe: Recipe) -> dict[str, str]:
             files[f"{place}.data"] = scenarios.data
             files[f"{place}.personas"] = scenarios.personas or None
             files[f"{place}.language"] = scenarios.language if "/" in scenarios.language else None  # else a shipped pack
+    if recipe.tasks is not None:
+        given = {name: value for name, value in recipe.tasks.options.items() if isinstance(value, str)}
+        files |= {f"tasks.options.{name}": value for name, value in given.items() if Path(value).exists()}
     if recipe.agent.prompts not in SETS:
         files["agent.prompts"] = recipe.agent.prompts
     found = {name: digest(Path(path)) for name, path in files.items() if path is not None}

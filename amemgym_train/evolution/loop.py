@@ -138,7 +138,7 @@ class Evolution:
         if self.recipe.training.selects:  # an on-policy method plays its episodes while it trains
             played = book.run("rollout", came_from, lambda out: stages.roll_out(recipe, iteration, best, version, out))
             rows["episodes"] = book.outputs("rollout")["episodes"]
-            played = played | book.run("diagnose", rows, lambda out: stages.diagnose_rollout(here / "episodes", out))
+            played = played | book.run("diagnose", rows, lambda out: stages.diagnose_rollout(recipe, here / "episodes", out))
         if self.recipe.training.selects and self.recipe.reflection.retry.episodes:
             firsts = here / "episodes"
             tried = book.run("retry", rows, lambda out: stages.try_again(recipe, iteration, best, version, firsts, out))
@@ -152,7 +152,7 @@ class Evolution:
         return played, tried, training
 
     def validate(self, iteration: int) -> float:
-        """The validation memory score of an iteration's adapter."""
+        """The validation score of an iteration's adapter."""
         result = self.stages(iteration).run(
             "evaluate",
             self.inputs(iteration, iteration),
@@ -161,7 +161,7 @@ class Evolution:
             ),
         )
         self.log_scores(result, iteration, "validation")
-        return result["agent"]["memory_score"]
+        return result["agent"][self.recipe.measure]
 
     def test(self, name: str, iteration: int) -> dict[str, Any]:
         """The figures on test users; after the last iteration with the controls."""
@@ -259,7 +259,7 @@ class Evolution:
         if self.tracker is None:
             return
         here, book, previous = self.iteration_folder(iteration), self.stages(iteration), verdict["best_iteration_before"]
-        self.log(overview(book.path, here / "training.json"), iteration, "overview")
+        self.log(overview(book.path, here / "training.json", self.recipe.measure), iteration, "overview")
         show_episodes(self.tracker, iteration, here / "eval_episodes")
         made = {"adapter": "train"} if self.trained(iteration) else {}
         for kind, stage in (made | ({"prompts": "reflect"} if self.rewrites else {})).items():

@@ -9,6 +9,7 @@ from amemgym_train.agents import build_agent
 from amemgym_train.config.environments import alike, training_users
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import GREEDY, agents, environment
+from amemgym_train.evaluation.goals import task_of
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.manifest import kept
 from amemgym_train.evolution.plays import play_again
@@ -118,7 +119,7 @@ def users_of(recipe: Recipe, iteration: int, step: int) -> "list[Scenario]":
 def tasks(recipe: Recipe, scenarios: "Sequence[Scenario]") -> list[Task]:
     """This process's share of the step's episodes."""
     return ranks.share(
-        [Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(recipe.rollout.group_size)]
+        [task_of(recipe, scenario.id, number) for scenario in scenarios for number in range(recipe.rollout.group_size)]
     )
 
 
@@ -138,7 +139,10 @@ def most_tries(recipe: Recipe, scenarios: "Sequence[Scenario]") -> int:
 
 
 def trained_calls(recipe: Recipe, operations: Sequence[str]) -> int:
-    """The calls of ``operations`` in the longest episode of training, counted in episodes that need no model."""
+    """The calls of ``operations`` in the longest episode of training, counted in episodes that need no model; in environments
+    with a goal the most that there can be. UserError: nothing bounds them."""
+    if recipe.tasks is not None:
+        return recipe.tasks.longest()
     chosen = alike(recipe, "train")
 
     def agent(task: Task, episode: str, seed: int):

@@ -19,20 +19,21 @@ STEPS = {  # of a training's steps, the names that trainers have for them
 }
 
 
-def overview(manifest: Path, steps: Path) -> dict[str, float]:
+def overview(manifest: Path, steps: Path, measure: str = "memory_score") -> dict[str, float]:
     """The overview of the iteration whose stages ``manifest`` lists and whose training's log is ``steps``, if it has one; what
     its method does not measure is left out.
 
-    ``memory_score/`` train and validation; ``failures/``: shares of the validation's answers; ``reward/`` by operation, entropy
-    and what follows it: means over the training's steps; ``unscorable``: share of training episodes; ``tokens_sampled/`` and
-    ``seconds/`` by stage; ``tokens_trained``.
+    ``memory_score/`` (or the ``measure`` of tasks) train and validation; ``failures/``: shares of the validation's answers;
+    ``reward/`` by operation, entropy and what follows it: means over the training's steps; ``unscorable``: share of training
+    episodes; ``tokens_sampled/`` and ``seconds/`` by stage; ``tokens_trained``.
     """
     entries = entries_of(manifest)
     log = json.loads(steps.read_text(encoding="utf-8")) if steps.is_file() else []
     results = {name: entry["result"] for name, entry in entries.items()}
     agent, trained, diagnosed = (results.get(name, {}) for name in ("evaluate", "train", "diagnose"))
     agent = agent.get("agent", {})
-    found = {"memory_score/validation": agent.get("memory_score"), "memory_score/train": diagnosed.get("memory_score")}
+    found = {f"{measure}/validation": agent.get(measure), f"{measure}/train": diagnosed.get(measure)}
+    found["success/validation"], found["success/train"] = agent.get("success"), diagnosed.get("success")
     found |= {f"failures/{name}": agent.get(name) for name in FAILURES}
     if diagnosed.get("episodes"):
         found["unscorable"] = diagnosed.get("unscorable", 0) / diagnosed["episodes"]

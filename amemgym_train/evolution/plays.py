@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.evaluation.controls import agents, environment
+from amemgym_train.evaluation.goals import task_of
 from amemgym_train.evolution import ranks
 from amemgym_train.policy.base import Policy, Sampling
 from amemgym_train.reflection.reflectors import Failure, reflector_of
@@ -39,7 +40,7 @@ def play_users(
     process answers episodes in batches, on whose make-up the last digits of its numbers depend: its episodes are played in waves
     of ``rollout.concurrency`` at a time, and waves are kept whole, so that a run that was killed ends with the same numbers.
     """
-    tasks = ranks.share([Task(scenario.id, scenario.id, number) for scenario in scenarios for number in range(group)])
+    tasks = ranks.share([task_of(recipe, scenario.id, number) for scenario in scenarios for number in range(group)])
     users, factory = environment(recipe, role, scenarios), agents(recipe, policy, sampling, scenarios)
     remote, concurrency = recipe.policy.remote, recipe.rollout.concurrency
     pieces = None if kept is None or not remote else lambda task: Pieces(kept / _name(episode_of(task).id))

@@ -12,7 +12,8 @@ from amemgym_train.config.recipe import Recipe
 from amemgym_train.diagnosis.operations import Diagnosis, diagnose
 from amemgym_train.errors import UserError
 from amemgym_train.evaluation.controls import GREEDY, ask_with_memory, play_scripted
-from amemgym_train.evaluation.memory import Report, report
+from amemgym_train.evaluation.goals import GoalReport, goal_report
+from amemgym_train.evaluation.memory import Report, UpperBound, report
 from amemgym_train.evolution import ranks
 from amemgym_train.evolution.manifest import kept
 from amemgym_train.evolution.plays import load_folder, play_again, play_users
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
     from amemgym_train.training.pairs import Pair
 
-Reports = dict[str, Report]
+Reports = dict[str, Report | GoalReport]
 
 
 def stage_seed(recipe: Recipe, iteration: int) -> int:
@@ -68,10 +69,10 @@ def diagnoses_of(episodes: Sequence[Episode]) -> dict[str, Diagnosis]:
     return {episode.id: diagnose(episode) for episode in episodes if episode.error is None}
 
 
-def diagnose_rollout(folder: Path, out: Path) -> dict[str, Any]:
+def diagnose_rollout(recipe: Recipe, folder: Path, out: Path) -> dict[str, Any]:
     """Write ``diagnosis.json``: the report of the rollout, and every cell of every episode."""
     episodes = load_folder(folder)
-    figures = brief(report(episodes))
+    figures = brief(figures_of(recipe, episodes))
     cells = {
         name: [
             {"period": cell.period, "question": cell.question, "outcome": cell.outcome, "known": cell.known}
@@ -149,12 +150,12 @@ def evaluate(
     with answering(recipe, adapter, version) as policy:
         full, parts, scores = scored(recipe, role, scenarios, policy, out, name, controls)
     if ranks.is_main():
-        write_json(out / f"{name}.json", _told(full, parts, Report.to_dict))
+        write_json(out / f"{name}.json", _told(full, parts, lambda figures: figures.to_dict()))
         write_json(out / f"{name}_users.json", scores)
     return _told(full, parts, brief)
 
 
-def _told(full: Reports, parts: Reports, form: Callable[[Report], dict[str, Any]]) -> dict[str, Any]:
+def _told(full: Reports, parts: Reports, form: Callable[[Report | GoalReport], dict[str, Any]]) -> dict[str, Any]:
     apart = {"environments": {name: form(one) for name, one in parts.items()}} if parts else {}
     return {name: form(one) for name, one in full.items()} | apart
 
@@ -181,8 +182,8 @@ def scored(
         from amemgym_train.evaluation.upper import upper_bound
 
         upper = upper_bound(recipe.agent, policy, scenarios)
-    full = {"agent": report(episodes, upper)}
-    if full["agent"].memory_score is None:
+    full = {"agent": figures_of(recipe, episodes, upper)}
+    if score_of(recipe, full["agent"]) is None:
         raise UserError(
             f"{role} users: no memory score, as the upper bound ({recipe.evaluation.upper}) is nowhere above a blind pick: the "
             "model answers wrong even when told the states. Use a better model, or evaluation.upper=oracle"
@@ -190,9 +191,9 @@ def scored(
     for control in controls:
         asked = control_episodes(recipe, control, role, policy, scenarios, episodes)
         check_unscorable(asked, recipe.rollout.max_unscorable)
-        full[control] = report(asked, upper)
+        full[control] = figures_of(recipe, asked, upper)
     played = [episode for episode in episodes if episode.error is None]
-    of_user = {episode.task: report([episode], upper).memory_score for episode in played}
+    of_user = {episode.task: score_of(recipe, figures_of(recipe, [episode], upper)) for episode in played}
     apart = {name: [one for one in played if environment_of(recipe, one.task) == name] for name in recipe.environments}
     return full, {name: report(some, upper) for name, some in apart.items() if some}, of_user
 
@@ -200,12 +201,22 @@ def scored(
 def control_episodes(
     recipe: Recipe, name: str, role: str, policy: Policy, scenarios: "Sequence[Scenario]", episodes: Sequence[Episode]
 ) -> list[Episode]:
-    if name in ("oracle", "random"):
+    if name in ("oracle", "random"):  # the only ones of tasks
         return play_scripted(recipe, name, role, scenarios)
     return ask_with_memory(recipe, name, policy, scenarios, episodes, together=recipe.policy.remote)
 
 
-def brief(figures: Report) -> dict[str, Any]:
+def figures_of(recipe: Recipe, episodes: Sequence[Episode], upper: UpperBound | None = None) -> Report | GoalReport:
+    """The figures of a set of episodes of the recipe's users, or tasks."""
+    return report(episodes, upper) if recipe.tasks is None else goal_report(episodes)
+
+
+def score_of(recipe: Recipe, figures: Report | GoalReport) -> float | None:
+    """The figure that the gate looks at."""
+    return getattr(figures, recipe.measure)
+
+
+def brief(figures: Report | GoalReport) -> dict[str, Any]:
     """A report without its lists per period."""
     return {key: value for key, value in figures.to_dict().items() if key != "per_period"}
 

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+COLUMNS = {"memory score": "memory_score", "overall accuracy": "overall"}  # of controls
+GOAL_COLUMNS = {"score": "score", "success": "success"}
+
+
 def summarise(
     recipe: Recipe,
     before: dict[str, Any],
@@ -33,7 +37,7 @@ def summarise(
         "test": {
             "before": old,
             "after": new,
-            "gain": round(new["memory_score"] - old["memory_score"], 6),
+            "gain": round(new[recipe.measure] - old[recipe.measure], 6),
             "controls": {name: figures for name, figures in after.items() if name not in ("agent", "environments")},
             **_by_environment(before, after),
         },
@@ -81,15 +85,17 @@ def show(summary: dict[str, Any], folder: Path) -> None:
     from amemgym_train.diagnosis.table import before_after
 
     console, test = Console(), summary["test"]
-    title = f"{summary['name']}, seed {summary['seed']}: test users before and after"
+    shown = GOAL_COLUMNS if "success" in test["after"] else COLUMNS
+    whom = "tasks" if shown is GOAL_COLUMNS else "users"
+    title = f"{summary['name']}, seed {summary['seed']}: test {whom} before and after"
     console.print(before_after(SimpleNamespace(**test["before"]), SimpleNamespace(**test["after"]), title))
     if "environments" in test:
         console.print(_environments(test["environments"]))
-    controls = Table(title="controls on the same test users")
-    for heading in ("agent", "memory score", "overall accuracy"):
+    controls = Table(title=f"controls on the same test {whom}")
+    for heading in ("agent", *shown):
         controls.add_column(heading, justify="left" if heading == "agent" else "right")
     for name, figures in test["controls"].items():
-        controls.add_row(name, f"{figures['memory_score']:.3f}", f"{figures['overall']:.3f}")
+        controls.add_row(name, *(f"{figures[key]:.3f}" for key in shown.values()))
     if test["controls"]:
         console.print(controls)
     best = summary["best_iteration"]

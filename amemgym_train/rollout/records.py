@@ -140,6 +140,11 @@ class Episode:
     def id(self) -> str:
         return f"{self.environment}/{self.task}/{self.seed}"
 
+    @property
+    def acts(self) -> bool:
+        """Whether it is of an environment with a goal, whose calls are acts and one for each step."""
+        return bool(self.turns) and self.turns[0].operation == "act"
+
     def __post_init__(self) -> None:
         for record in [*self.answers, *self.probes, *self.memories]:
             if record.turn is not None and not 0 <= record.turn < len(self.turns):

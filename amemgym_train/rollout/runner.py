@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
     from amemgym_envs.core import TextEnv
 
+ASKED = ("question", "probe")  # steps that change nothing in a memory
 P = ParamSpec("P")
 Result = TypeVar("Result")
 EnvironmentFactory = Callable[[Task], "TextEnv"]
 PiecesOf = Callable[[Task], Pieces]
 Replies = list[tuple[str, int | None]]  # actions, each with the turn that made it
 Act = Callable[[list[Asked]], Awaitable[Replies]]
-Took = tuple[str, float, bool, bool, dict[str, Any]]  # what a step of an environment gives
-Take = Callable[["TextEnv", str], Awaitable[Took]]
+Take = Callable[["TextEnv", Callable[..., Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Play:
 
 @dataclass(frozen=True)
 class Manner:
-    """How environments are stepped through. ``seed`` resets each; ``take`` makes a step; ``together``: see ``Play``."""
+    """How environments are stepped through. ``seed`` resets each; ``take`` makes a call of one; ``together``: see ``Play``."""
 
     seed: int
     take: Take
@@ -157,13 +157,13 @@ def check_unscorable(episodes: Sequence[Episode], limit: float) -> None:
 
 @contextmanager
 def _taking(threads: int) -> Iterator[Take]:
-    """Makes steps; where the environment may wait for a network, in one of so many threads."""
+    """Makes resets and steps; where the environment may wait for a network, in one of so many threads."""
     with ThreadPoolExecutor(max(threads, 1), "environment") as pool:  # starts a thread when it needs one
 
-        async def take(environment: "TextEnv", action: str) -> Took:
+        async def take(environment: "TextEnv", made: Callable[[], Any]) -> Any:
             if not environment.blocking:
-                return environment.step(action)
-            return await asyncio.get_running_loop().run_in_executor(pool, environment.step, action)
+                return made()
+            return await asyncio.get_running_loop().run_in_executor(pool, made)
 
         yield take
 
@@ -245,13 +245,15 @@ async def _drive(
     """Step through one task with the actions of ``act``, keep what the environment says about them, and call ``over`` after each
     period."""
     try:
-        observation, info = environment.reset(seed=manner.seed, options={"task": episode.task} | options)
+        begin = functools.partial(environment.reset, seed=manner.seed, options={"task": episode.task} | options)
+        observation, info = await manner.take(environment, begin)
         ended = False
         while not ended:
-            asked = environment.inquiries() if manner.together and info["kind"] != "session" else [(observation, info)]
+            asked = environment.inquiries() if manner.together and info["kind"] in ASKED else [(observation, info)]
             last = asked[-1][1]
             for action, turn in await act(asked):
-                observation, reward, terminated, truncated, info = await manner.take(environment, action)
+                step = functools.partial(environment.step, action)
+                observation, reward, terminated, truncated, info = await manner.take(environment, step)
                 episode.rewards.append(float(reward))
                 if info.get("scored"):
                     _record(episode, info["scored"], turn)
@@ -259,8 +261,8 @@ async def _drive(
                 ended = terminated or truncated
             if ended:
                 episode.score, episode.success = info.get("score"), info.get("success")
-            if last.get("period_end"):
-                await over(last["period"])
+            if last.get("period_end") or (ended and last["kind"] == "act"):
+                await over(last.get("period", 0))
     finally:
         environment.close()
 

@@ -2,6 +2,8 @@
 
 A write turn is kept when everything it was shown was known right after it, a read turn (a probe) when every state was named
 right, an answer turn when the right choice was picked. Among the kept turns of one slot across a group, the best goes first.
+
+In environments with a goal whole episodes are chosen: those of a group that were a success, in few steps first.
 """
 
 from collections import defaultdict
@@ -63,6 +65,19 @@ def candidates(episode: Episode, diagnosis: Diagnosis, known_answers_only: bool 
             yield Candidate(episode, episode.turns[answer.turn], 1.0 if known else 0.5, reason)
 
 
+def successes(episodes: Iterable[Episode], config: TrainingConfig) -> Iterator[Candidate]:
+    """The acts of the ``keep_per_slot`` best of each group's successful episodes: the same in fewer steps is better."""
+    groups: dict[str, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        if episode.success:
+            groups[episode.group].append(episode)
+    for group in groups.values():
+        group.sort(key=lambda one: (len(one.turns), sum(len(turn.completion_ids) for turn in one.turns), one.id))
+        for episode in group[: config.keep_per_slot]:
+            reason = f"success in {len(episode.turns)} steps"
+            yield from (Candidate(episode, turn, 1.0, reason) for turn in episode.turns if _may_be_kept(turn))
+
+
 def new_and_grounded(turn: Turn) -> bool:
     """Whether a call of a second try (``reflection.retry``) was made anew, and rests on what it was given; others always do."""
     return turn.meta.get("try") != "replayed" and turn.meta.get("grounded", True)
@@ -93,8 +108,11 @@ def select(
     operations.
     """
     slots: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    episodes = list(episodes)
+    for candidate in successes([episode for episode in episodes if episode.acts and episode.id in diagnoses], config):
+        slots[candidate.episode.group, candidate.turn.slot].append(candidate)
     for episode in episodes:
-        if episode.id in diagnoses:
+        if episode.id in diagnoses and not episode.acts:
             for candidate in candidates(episode, diagnoses[episode.id], config.known_answers_only):
                 if candidate.turn.operation in config.operations:
                     slots[episode.group, candidate.turn.slot].append(candidate)

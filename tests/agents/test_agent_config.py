@@ -18,6 +18,9 @@ OTHER = {
     "max_entries": 4,
     "max_entry_chars": 9,
     "start": "minimal",
+    "style": "json",
+    "history": "window",
+    "window": 9,
 }
 
 

@@ -72,7 +72,7 @@ def test_dr_grpo_weighs_tokens_its_own_way_unless_told_otherwise():
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("credit.scheme=operations", 'got "operations", expected outcome, operation, blend, or a function of your own'),
+        ("credit.scheme=operations", 'got "operations", expected outcome, operation, blend, return, or a function of your own'),
         ("credit.operation_share=1", "expected less than 1"),
         ("credit.format_penalty=-1", "expected at least 0"),
         ("credit.operations=[]", "expected at least 1 of them"),

@@ -119,7 +119,7 @@ def test_turns_that_a_function_leaves_out_have_no_signal_and_untrained_ones_are_
         ("no_turn", "gave a reward to turn 12", "an index from 0 to 11"),
         ("negative", "gave a reward to turn -1", "an index from 0 to 11"),
         ("by_slot", "gave a reward to turn 'write/p0/0'", "an index from 0 to 11"),
-        ("respond", "turn 0, a respond turn", "write, read, answer turns only"),
+        ("respond", "turn 0, a respond turn", "write, read, answer, act turns only"),
         ("text", "gave turn 1 (write/p0/0) 'good'", "a Reward or a number, finite, or None"),
         ("infinite", "inf", "finite"),
         ("nan", "nan", "finite"),

@@ -37,11 +37,14 @@ def run(policy, agent=AT_ONCE, group=2):
     )
 
 
+OF_USERS = sorted(set(SCHEMES) - {"return"})  # which pays what an environment with a goal gives
+
+
 def credited(episodes, **keys):
     return [(episode, rewarded(episode, diagnose(episode), CreditConfig(**keys))) for episode in episodes]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", OF_USERS)
 def test_the_oracle_earns_1_for_everything(scheme):
     for episode, rewards in credited(run(OraclePolicy), scheme=scheme):
         assert {episode.turns[index].operation for index in rewards} == {"write", "read", "answer"}
@@ -50,7 +53,7 @@ def test_the_oracle_earns_1_for_everything(scheme):
 
 
 @pytest.mark.parametrize("name", ["native", "awi-hack", "awe", "rag"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", OF_USERS)
 def test_every_agent_is_credited(scheme, name):
     agent = AgentConfig(name=name, local_length=0, respond="fixed")
     operations = [one for one in ("write", "read", "answer") if one != "write" or agent.makes_writes]

@@ -173,7 +173,7 @@ def test_blend_sums_both_and_keeps_the_outcomes_share_where_the_operation_is_sil
     assert found["read/p1/q0"].value == 0.75 * 0.5  # an operation that earned 0
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", sorted(set(SCHEMES) - {"return"}))
 @pytest.mark.parametrize("operations", [["write"], ["read", "answer"], ["write", "read", "answer"]])
 def test_only_the_operations_of_the_recipe_are_paid(scheme, operations):
     for episode in canned():

@@ -46,7 +46,7 @@ def log(monkeypatch):
 
     for name, stage in {"evaluate": evaluate, "roll_out": roll_out, "train": train}.items():
         monkeypatch.setattr(stages, name, stage)
-    monkeypatch.setattr(stages, "diagnose_rollout", lambda folder, out: {"write": 0.5})
+    monkeypatch.setattr(stages, "diagnose_rollout", lambda recipe, folder, out: {"write": 0.5})
     return done
 
 
@@ -186,6 +186,11 @@ def test_every_file_that_a_recipe_names_is_an_input_of_its_stages(tmp_path):
     assert all(after[key] != before[key] for key in before)
 
 
+def empty_weights(header):
+    """A file of safetensors that holds no tensor: the length of its header, and that."""
+    return len(header).to_bytes(8, "little") + header.encode()
+
+
 def test_a_run_that_starts_from_an_adapter_depends_on_its_weights(tmp_path):
     from amemgym_train.evolution.loop import Evolution
 
@@ -195,11 +200,11 @@ def test_a_run_that_starts_from_an_adapter_depends_on_its_weights(tmp_path):
     with pytest.raises(UserError, match=rf"^adapter {adapter}: no file adapter_config.json there"):
         Evolution(ours)
     adapter.mkdir()
-    for name in ("adapter_config.json", "adapter_model.safetensors"):
-        (adapter / name).write_text("{}")
+    (adapter / "adapter_config.json").write_text("{}")
+    (adapter / "adapter_model.safetensors").write_bytes(empty_weights("{}"))
     before = Evolution(ours)
     assert (before.adapter(0), before.version(0)) == (adapter, "start")
-    (adapter / "adapter_model.safetensors").write_text("other")
+    (adapter / "adapter_model.safetensors").write_bytes(empty_weights('{"__metadata__":{"a":"b"}}'))
     assert Evolution(ours).inputs(0, 0) != before.inputs(0, 0)
 
 

@@ -56,7 +56,7 @@ def run(tmp_path, monkeypatch):
 
     for name, stage in {"evaluate": evaluate, "roll_out": roll_out, "train": train}.items():
         monkeypatch.setattr(stages, name, stage)
-    monkeypatch.setattr(stages, "diagnose_rollout", lambda folder, out: {"write": 0.5})
+    monkeypatch.setattr(stages, "diagnose_rollout", lambda recipe, folder, out: {"write": 0.5})
     monkeypatch.setenv("WANDB_SILENT", "true")
     monkeypatch.setenv("WANDB_DATA_DIR", str(tmp_path / "staged"))
 
