@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any
 
 import gymnasium
@@ -48,4 +49,8 @@ def lacking(card: EnvCard) -> list[str]:
 
 def make(name: str, **options: Any) -> TextEnv:
     """The environment ``name`` with ``options`` of its class. ValueError: no such environment, or an option is wrong."""
-    return class_of(name)(**options)
+    chosen = class_of(name)
+    known = [key for key in signature(chosen).parameters if key not in ("args", "kwargs")]
+    if unknown := [key for key in options if key not in known]:
+        raise ValueError(f"no option {', '.join(unknown)}; there are {', '.join(known)}")
+    return chosen(**options)
