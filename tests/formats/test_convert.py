@@ -5,9 +5,13 @@ import json
 import pytest
 from datasets import load_dataset
 
+from amemgym_envs import make
 from amemgym_train import cli
+from amemgym_train.config.recipe import Recipe
+from amemgym_train.config.tasks import Goal
 from amemgym_train.errors import UserError
-from amemgym_train.formats import Message, from_episode, item_of, read_trajectories, rows
+from amemgym_train.evaluation.goals import play_guided
+from amemgym_train.formats import Message, from_episode, item_of, parse_item, read_trajectories, rows
 from amemgym_train.rollout.records import Turn
 from amemgym_train.rollout.store import save_episodes
 
@@ -41,6 +45,21 @@ def test_an_episode_becomes_a_conversation_that_agentgym_would_have_had(episode)
     assert (trajectory.reward, trajectory.success) == (1.0, True) and trajectory.steps == [{"reward": 0.0}, {"reward": 1.0}]
     assert trajectory.item_id == item_of("SearchQA-v0", "train-3") == "searchqa_3"
     assert trajectory.extra == {"task": "train-3", "seed": 7}
+
+
+def test_what_the_react_agent_has_played_is_exported(tmp_path):
+    recipe = Recipe.model_validate({"name": "x", "tasks": {"environment": "SearchQA"}})
+    played = play_guided(recipe, "oracle", [Goal("test-0"), Goal("train-0")])
+    save_episodes(tmp_path / "played.parquet", played)
+    assert convert(tmp_path / "played.parquet", tmp_path / "out.json", "--to", "agenttraj") == 0
+    env = make("SearchQA")
+    for trajectory, task in zip(read_trajectories(tmp_path / "out.json"), ("test-0", "train-0"), strict=True):
+        first, info = env.reset(options={"task": task})
+        assert env.item(parse_item(trajectory.item_id).number) == task and (trajectory.reward, trajectory.success) == (1.0, True)
+        said = [message.content for message in trajectory.messages]
+        assert said[0] == info["instruction"] and said[2] == first and len(trajectory.steps) == len(trajectory.trained)
+        for place in trajectory.trained[:-1]:
+            assert env.step(said[place])[0] == said[place + 1]
 
 
 def test_calls_that_do_not_act_are_no_part_of_the_conversation(episode):
