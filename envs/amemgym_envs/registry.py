@@ -15,6 +15,7 @@ CLASSES = {
     "TextCraft-v0": "amemgym_envs.textcraft.environment:TextCraftEnv",
     "SearchQA-v0": "amemgym_envs.searchqa.environment:SearchQAEnv",
     "BabyAI-v0": "amemgym_envs.babyai.environment:BabyAIEnv",
+    "Weather-v0": "amemgym_envs.weather.environment:WeatherEnv",
 }
 
 
