@@ -15,7 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from amemgym_train.policy.oracle import OraclePolicy, ScriptedPolicy
+# Before anything imports torch. Two workers on two cores whose threads wait for one another burn a third of the suite's time; and
+# a sum over threads has other last digits on other machines, so that the warmed-up model would be another one there.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+from amemgym_train.policy.oracle import OraclePolicy, ScriptedPolicy  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 USERS = {
@@ -36,7 +40,6 @@ TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor 
 TEMPLATE = TURNS + "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 ENV = os.environ | {
     "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "envs")]),
-    "OMP_NUM_THREADS": "1",  # sums in the same order in every process
     "HF_HUB_OFFLINE": "1",
     "ACCELERATE_USE_CPU": "true",
 }
