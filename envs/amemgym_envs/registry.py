@@ -16,6 +16,7 @@ CLASSES = {
     "SearchQA-v0": "amemgym_envs.searchqa.environment:SearchQAEnv",
     "BabyAI-v0": "amemgym_envs.babyai.environment:BabyAIEnv",
     "Weather-v0": "amemgym_envs.weather.environment:WeatherEnv",
+    "Todo-v0": "amemgym_envs.todo.environment:TodoEnv",
 }
 
 
