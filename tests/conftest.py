@@ -150,19 +150,30 @@ def llama(make_llama):
 
 
 @pytest.fixture(scope="session")
-def model_folder(calls, tokenizer, tmp_path_factory):
-    """The warmed-up model, saved as a recipe can name it."""
+def warmed_up(tmp_path_factory):
+    """The folder of a tiny model that was taught ``calls``, (messages, reply) each, saved as a recipe can name it."""
 
-    def encode(messages, reply):
-        prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
-        return list(prompt), tokenizer(reply)["input_ids"] + [tokenizer.eos_token_id]
+    def make(calls, tokenizer=None, **settings):
+        texts = [text for messages, reply in calls for text in (*(message["content"] for message in messages), reply)]
+        tokenizer = tokenizer or word_tokenizer(texts)
 
-    model = random_llama(tokenizer)
-    warm_up(model, [encode(*call) for call in calls])
-    folder = tmp_path_factory.mktemp("model")
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+        def encode(messages, reply):
+            prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=True, return_dict=False)
+            return list(prompt), tokenizer(reply)["input_ids"] + [tokenizer.eos_token_id]
+
+        model = random_llama(tokenizer)
+        warm_up(model, [encode(*call) for call in calls], **settings)
+        folder = tmp_path_factory.mktemp("model")
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def model_folder(calls, tokenizer, warmed_up):
+    return warmed_up(calls, tokenizer)
 
 
 @pytest.fixture(scope="session")

@@ -36,10 +36,11 @@ class ReactAgent:
     async def act(self, observation: str, info: dict[str, Any]) -> str:
         if info["kind"] != "act":
             raise ValueError(f"episode {self.episode}: a step of kind {info['kind']!r}; the react agent plays those of kind act")
-        first = not self.steps
-        if first:
+        told = {"observation": observation}
+        if not self.steps:
             self.opening = self._opening(observation, info["instruction"])
-        told = {"observation": observation} | ({"instruction": info["instruction"]} if first else {})
+            before = "\n\n".join(message["content"] for message in self.opening)
+            told["instruction"] = before.removesuffix(observation).rstrip()  # all that it is shown beside the observation
         turn = await self._call(observation, told)
         action, turn.meta["parsed"] = read_action(turn.text, self.config.style)
         self.turns.append(turn)

@@ -68,5 +68,10 @@ class Recipe(Section):
         return "memory_score" if self.tasks is None else "score"
 
     @property
+    def played(self) -> str:
+        """What its episodes are of, in words."""
+        return "users" if self.tasks is None else "tasks"
+
+    @property
     def run_dir(self) -> Path:
         return Path(self.output) / self.name

@@ -125,7 +125,7 @@ def told(recipe: Recipe, found: dict[str, Any]) -> str:
     begin = f"would go on, {counted(stages, 'stage')} of it finished" if stages else "would start from the beginning"
     trainer = ", the trainer takes its settings" if found["batch"] else ""
     lines = [
-        f"Dry run: the recipe is valid, its users can be made ({users}){trainer}. Nothing was written.",
+        f"Dry run: the recipe is valid, its {recipe.played} can be made ({users}){trainer}. Nothing was written.",
         describe(recipe),
         *([f"Batch: {batch_told(recipe, found)}."] if found["batch"] else []),
         f"Stages: {_stages_told(found['stages'])}.",
@@ -141,8 +141,9 @@ def batch_told(recipe: Recipe, found: dict[str, Any]) -> str:
     training, batch, processes = recipe.training, found["batch"], found["processes"]
     several = f"each of {processes['count']} {processes['device']} processes ({processes['sharing']})"
     where = several if processes["count"] > 1 else f"one {processes['device']} process"
-    users = counted(found["users"]["train"], "user")
-    calls = f"{counted(batch['calls'], 'trained call')} each (counted with an agent that guesses)"
+    users = counted(found["users"]["train"], recipe.played.removesuffix("s"))
+    how = "at most" if recipe.tasks else "counted with an agent that guesses"
+    calls = f"{counted(batch['calls'], 'trained call')} each ({how})"
     total = f"{counted(batch['steps'], 'step')} x {counted(recipe.evolution.iterations, 'iteration')} = {batch['all_steps']}"
     if training.on_policy is None:
         rows = "pairs" if training.method == "dpo" else "rows"

@@ -48,7 +48,7 @@ def play_users(
     ranks.wait()  # no process may keep more while another still looks
     for number, wave in enumerate([tasks] if remote else waves(tasks, concurrency)):
         left = [task for task in wave if episode_of(task).id not in played]
-        episodes = play(users, left, factory, seed, concurrency, f"{role} users", remote, pieces) if left else []
+        episodes = play(users, left, factory, seed, concurrency, f"{role} {recipe.played}", remote, pieces) if left else []
         if kept is not None and not remote and left:
             save_episodes(kept / f"wave-{ranks.rank():03d}-{number:05d}-{os.getpid()}.parquet", episodes)
         played |= {episode.id: episode for episode in episodes}

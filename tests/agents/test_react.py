@@ -51,7 +51,8 @@ def test_every_call_is_kept_with_what_it_answered():
     assert [turn.slot for turn in agent.turns] == [f"act/{number}" for number in range(6)]
     assert {turn.operation for turn in agent.turns} == {"act"} and agent.acted == 5
     assert [turn.meta["observation"] for turn in agent.turns] == [f"seen {number}" for number in range(6)]
-    assert [turn.meta.get("instruction") for turn in agent.turns] == ["Reach the goal.", *[None] * 5]
+    instruction, *others = [turn.meta.get("instruction") for turn in agent.turns]
+    assert others == [None] * 5 and f"{instruction}\n\nseen 0" == agent.policy.requests[0].messages[0]["content"]
     assert {turn.meta["sampling"]["max_new_tokens"] for turn in agent.turns} == {9}
     assert {turn.meta["parsed"] for turn in agent.turns} == {"strict"}
 
