@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from amemgym_envs.toolkit.literals import literal
 
 EXAMPLE = 'name with Action Input: {"parameter": value}'
-HEAD = re.compile(r"^(?:[ \t]*Thought:[^\n]*?)?[ \t]*(?:Action:[ \t]*)?(\w+)[ \t]+with[ \t]+Action Input:", re.MULTILINE)
+HEAD = re.compile(r"^(?:[ \t]*Thought:[^\n]*?)?[ \t]*(?:Action:[ \t]*)?(\w+)[ \t]+with[ \t]+Action Input:",
+                  re.MULTILINE | re.IGNORECASE)
 NAMES = ("name", "function_name", "tool")  # how replies in JSON call the tool; AgentGym: function_name
 ARGUMENTS = ("arguments", "parameters")
 

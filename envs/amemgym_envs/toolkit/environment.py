@@ -128,7 +128,7 @@ class ToolEnv(TaskEnv):
         self.session = self.open(self.task)
         self.results: list[Any] = []
         self._best = 0.0
-        self._reached = 0  # calls of the gold sequence that were made
+        self._reached = 0  # calls of the gold sequence that were made, though they may have come too late to succeed
         return f"Now new trial starts.\nYou should perform actions to accomplish the goal: {self.task.goal}\nGive me one action."
 
     def act(self, action: str) -> Outcome:
@@ -139,6 +139,8 @@ class ToolEnv(TaskEnv):
         tool = self.toolbox.get(call.tool)
         if tool is None:
             return self._told(f"ERROR | there is no tool {call.tool[:40]!r}; there are {', '.join(self.toolbox)}")
+        if self._reached < len(self.task.gold) and call == self.task.gold[self._reached]:
+            self._reached += 1
         try:
             tool.check(call.arguments)
             result = tool.method(self.session, **call.arguments)
@@ -146,8 +148,6 @@ class ToolEnv(TaskEnv):
             return self._told(f"ERROR | {error}")
         if tool is CHECK:
             return self._told(f"You can use {', '.join(self.toolbox)}")
-        if self._reached < len(self.task.gold) and call == self.task.gold[self._reached]:
-            self._reached += 1
         return self._ended(result) if tool is self.finish else self._used(result)
 
     def _used(self, result: Any) -> Outcome:

@@ -93,9 +93,13 @@ def _text(written: str) -> str:
     if written[0] == "'":
         body = re.sub(r"\\.|\"", lambda match: {"\\'": "'", '"': '\\"'}.get(match[0], match[0]), body, flags=re.DOTALL)
     try:
-        return json.loads(f'"{body}"', strict=False)
+        text = json.loads(f'"{body}"', strict=False)
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a string holds half of a surrogate pair, which is no character") from None
     except json.JSONDecodeError:
-        raise ValueError(f"the string {written[:20]} holds an escape that JSON does not know") from None
+        raise ValueError(f"the string {written[:20]!r} holds an escape that JSON does not know") from None
+    return text
 
 
 def _number(written: str) -> int | float:

@@ -43,6 +43,10 @@ class WeatherEnv(ToolEnv):
         today, location = (str(task.init.get(key) or "") for key in ("current_date", "current_location"))
         return Visit(self.world or GeneratedClimate(), today, location, strict=self.world is None)
 
+    def progress(self) -> float:
+        """As in AgentGym, any progress is all of it."""
+        return float(super().progress() > 0)
+
     def meets(self, result: Any, wanted: Any) -> bool:
         """As in AgentGym, coordinates close to those wanted are those wanted."""
         if _is_place(result) and _is_place(wanted):

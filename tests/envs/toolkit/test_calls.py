@@ -42,6 +42,7 @@ def test_python_literals(text, value):
 @pytest.mark.parametrize("text", [
     "", "[", "[1", "[1 2]", "{1}", "{[]: 1}", "f'x'", "1+1", "--1", "__import__('os')", "open('x')", "().__class__", "[1][0]",
     "nan", "Infinity", "1e999", "9" * 19, "[" * 5000, "{'a':" * 5000, "9" * 5000 + "x", "not " * 5000, "'\\x41'",
+    '"\\ud800"', "'\ud800'",
     "1 1", "٣", "[1]]", "{'a' 1}",
 ])
 def test_nothing_else_is_read_and_quickly_so(text):
@@ -57,7 +58,7 @@ def test_nothing_else_is_read_and_quickly_so(text):
     'Thought: so. Action: find with Action Input: {"x": 1}', 'find with Action Input: {\n "x": 1\n}</s>',
     'find with Action Input: {"x": 1}\nObservation: 3', '{"name": "find", "arguments": {"x": 1}}',
     '{"thought": "so", "function_name": "find", "arguments": "{\\"x\\": 1}"}',
-    'other with Action Input: {}\nfind with Action Input: {"x": 1}',
+    'other with action input: {}\nfind with Action Input: {"x": 1}',
 ])
 def test_forms_of_a_call(action):
     assert parse(action) == Call("find", {"x": 1})

@@ -132,10 +132,11 @@ def test_what_cannot_be_asked_is_told(name, arguments, told):
 
 
 def test_a_file_of_tasks_may_leave_date_and_place_unknown(tmp_path):
-    save(tmp_path / "tasks.jsonl", [ToolTask("x", "g", "a", init={})])
+    save(tmp_path / "tasks.jsonl", [ToolTask("x", "g", "a", init={}, subgoals=("good", 7, 8))])
     env = make("Weather", tasks=tmp_path / "tasks.jsonl", scoring="progress")
     env.reset(options={"task": "0"})
     assert "date is not known" in env.step(write(Call("get_user_current_date", {})))[0]
+    assert env.step(write(Call("get_air_quality_level", {"air_quality_index": 3})))[1] == 1
     near = {"latitude": 48.3, "longitude": 16.2}
     assert env.meets(near, {"latitude": 48.2, "longitude": 16.4}) and not env.meets(near, {"latitude": 50.2, "longitude": 16.4})
 
