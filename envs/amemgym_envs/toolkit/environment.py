@@ -13,7 +13,7 @@ from amemgym_envs.tasks import Outcome, TaskEnv
 from amemgym_envs.toolkit.answers import same
 from amemgym_envs.toolkit.calls import EXAMPLE, Call, parse, write
 from amemgym_envs.toolkit.tasks import ToolTask, load
-from amemgym_envs.toolkit.tools import Parameter, Tool, ToolError
+from amemgym_envs.toolkit.tools import Parameter, Tool, ToolError, describe
 
 CHECK = Tool("check_valid_actions", "Tells which tools there are.", (), "list of names", lambda session: None)
 FINISH = Tool("finish", "Ends the task with your answer.",
@@ -26,8 +26,8 @@ object ({} where there are none):
 WORKED = """\
 An example of the form, from a library that is not yours: to learn how many copies there are of the book with the number 17, write
 get_book_copies with Action Input: {"book_id": 17}
-and, once the result is 3, end with
-finish with Action Input: {"answer": 3}"""
+and, once that is all you need, end with
+finish with Action Input: """
 SCORINGS = ("answer", "progress")
 
 
@@ -115,8 +115,8 @@ class ToolEnv(TaskEnv):
 
     @cached_property
     def instruction(self) -> str:
-        tools = "\n".join(tool.describe() for tool in self.toolbox.values())
-        parts = (self.role, f"The tools:\n{tools}", f"{FORMAT}{EXAMPLE}", self.advice, WORKED)
+        answer = '{"answer": 3}' if self.finish.parameters else "{}"
+        parts = (self.role, describe(self.toolbox.values()), f"{FORMAT}{EXAMPLE}", self.advice, f"{WORKED}{answer}")
         return "\n\n".join(part for part in parts if part)
 
     def task_of(self, task: str) -> ToolTask:

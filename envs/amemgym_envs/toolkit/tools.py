@@ -1,7 +1,8 @@
 """Tools: what each is called, takes and gives, and how arguments are checked before it is."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -86,8 +87,8 @@ class Tool:
         return {parameter.name: (parameter.draw or DRAWS[parameter.type])(rng) for parameter in self.parameters}
 
     def describe(self) -> str:
-        parameters = "".join(f"\n    {parameter}" for parameter in self.parameters) or " none"
-        return f"{self.name}: {self.description}\n  Parameters:{parameters}\n  Returns: {self.returns}"
+        parameters = ", ".join(parameter.name for parameter in self.parameters)
+        return f"{self.name}({parameters}): {self.description} Returns: {self.returns}."
 
 
 def catalogue(*tools: Tool) -> dict[str, Tool]:
@@ -96,6 +97,20 @@ def catalogue(*tools: Tool) -> dict[str, Tool]:
     if len(named) < len(tools):
         raise ValueError(f"two tools of one name among {', '.join(tool.name for tool in tools)}")
     return named
+
+
+def describe(tools: Iterable[Tool]) -> str:
+    """The tools, one a line, then what their parameters are: once, however many tools take one of the same name and meaning."""
+    tools = list(tools)
+    meanings: dict[str, list[str]] = {}
+    for tool in tools:
+        for parameter in tool.parameters:
+            takers = meanings.setdefault(str(parameter), [])
+            takers.append(tool.name)
+    names = Counter(meaning.partition(" ")[0] for meaning in meanings)
+    lines = [meaning if names[meaning.partition(" ")[0]] == 1 else f"{meaning} [{', '.join(takers)}]"
+             for meaning, takers in meanings.items()]
+    return "\n".join(["The tools:", *(tool.describe() for tool in tools), "", "Their parameters:", *lines])
 
 
 def type_of(value: Any) -> str:

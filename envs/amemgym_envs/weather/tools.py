@@ -144,13 +144,13 @@ KINDS = {
     "temp": ("highest, lowest and mean temperature (°C)", temperatures),
     "rain": ("rain (mm)", rain),
     "snow": ("fresh snow (cm)", snow),
-    "air_quality_index": ("European air quality index, the worst of the day", air),
+    "air_quality_index": ("European air quality index (worst of the day)", air),
 }
 
 
 def _series(name: str, kind: str, when: str, method: Any, period: tuple[Parameter, ...]) -> Tool:
     what, series = KINDS[kind]
-    returns = "object with daily: the days (time) and their values"
+    returns = "object with daily: time (the days) and the values"
     return Tool(name, f"The {what} at a place, {when}.", (*_place(), *period), returns, method(series))
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from amemgym_envs.toolkit import Call, Parameter, ToolTask, catalogue, load, save, write
+from amemgym_envs.toolkit import Call, Parameter, Tool, ToolTask, catalogue, load, save, write
+from amemgym_envs.toolkit.tools import describe
 
 
 def play(env, actions, task="train-0"):
@@ -130,6 +131,14 @@ def test_the_instruction_holds_all_that_is_declared(library):
     instruction = library().instruction
     parts = ["You serve in a library.", "Look numbers up.", "quietly (boolean, may be left out): unseen", *library().toolbox]
     assert [part for part in parts if part not in instruction] == []
+    assert instruction.count("book_id (integer): the number of the book") == 1
+
+
+def test_parameters_of_one_name_and_different_meanings_are_told_apart(library):
+    one, other = (Tool(name, "d", (Parameter("id", "string", f"of a {name}"),), "r", len) for name in ("film", "person"))
+    text = describe([one, other])
+    assert all(part in text for part in (
+        "film(id): d Returns: r.", "id (string): of a film [film]", "id (string): of a person [person]"))
 
 
 def test_declarations_are_checked(library):
