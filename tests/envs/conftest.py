@@ -1,4 +1,7 @@
+import gzip
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -6,6 +9,8 @@ from amemgym_envs.amemgym.generator import GeneratorConfig, generate
 from amemgym_envs.amemgym.scenario import Scenario, load_scenarios
 
 REAL = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "amemgym_real" / "data.json"
+
+WIRE = REAL.parents[1] / "agentgym_wire" / "textcraft_babyai.json.gz"
 
 
 @pytest.fixture
@@ -25,3 +30,12 @@ def real_path() -> Path:
 @pytest.fixture
 def real(real_path: Path) -> list[Scenario]:
     return load_scenarios(real_path)
+
+
+@pytest.fixture(scope="session")
+def exchanges() -> list[dict[str, Any]]:
+    """What AgentGym's own servers were asked and answered, in order."""
+    if not WIRE.is_file():
+        pytest.skip("shared/data/agentgym_wire is not beside this checkout")
+    with gzip.open(WIRE) as file:
+        return json.load(file)

@@ -6,9 +6,13 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from amemgym_envs.agentgym import WIRES
+from amemgym_envs.server.dialects import Dialect, Json
 from amemgym_envs.server.instances import Instances
 from amemgym_envs.server.messages import read_body, send_json
 from amemgym_envs.server.native import PREFIX, Native
@@ -32,7 +36,17 @@ def application(served: Sequence[Served], instances: Instances, token: str | Non
         instances.close()
 
     app = FastAPI(title="amemgym-train environments", lifespan=lifespan)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    for one in served:
+        if wire := WIRES.get(one.name):
+            prefix = wire.prefix if len(served) == 1 else f"/{one.name.rpartition('-v')[0].lower()}"
+            app.include_router(Dialect(one, wire, instances).routes(prefix))
+    app.add_api_route("/", lambda: "ok", methods=["GET"])  # unless the one environment has greeted already
     return Gate(app, Native({one.name: one for one in served}, instances), token, largest)
+
+
+async def _invalid(_: Request, error: RequestValidationError) -> Json:
+    return Json({"detail": jsonable_encoder(error.errors())}, 422)
 
 
 async def _sweep(instances: Instances) -> None:

@@ -16,9 +16,13 @@ Answer = dict[str, Any]
 
 
 class Instance:
-    """One environment of one client: its last ``answer``, and the call that led to it, which may be made again unharmed."""
+    """One environment of one client: its last ``answer``, and the call that led to it, which may be made again unharmed.
 
-    __slots__ = ("key", "served", "env", "answer", "call", "outcome", "touched", "users", "lock", "instruction", "ended")
+    ``opening``: the episode's first observation. ``instruction``: the last that was told.
+    """
+
+    __slots__ = ("key", "served", "env", "answer", "call", "outcome", "touched", "users", "lock",
+                 "instruction", "ended", "opening")
 
     def __init__(self, key: Hashable, served: Served) -> None:
         self.key, self.served = key, served
@@ -28,7 +32,7 @@ class Instance:
         self.outcome: Answer | Refusal = {}
         self.touched, self.users = 0.0, 0
         self.lock = asyncio.Lock() if served.slow else None
-        self.instruction = ""
+        self.instruction = self.opening = ""
         self.ended = True
 
     def reset(self, task: str | None, seed: int | None, **options: Any) -> Answer:
@@ -39,7 +43,7 @@ class Instance:
             observation, info = self.env.reset(seed=seed, options=None if task is None else {"task": task})
         except ValueError as error:
             raise Refusal("unknown_task", str(error)) from None
-        self.ended, self.instruction = False, info["instruction"]
+        self.ended, self.instruction, self.opening = False, info["instruction"], observation
         self.answer = {"observation": observation, "info": info}
         return self.answer
 

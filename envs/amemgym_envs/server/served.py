@@ -8,6 +8,8 @@ from typing import Any
 from amemgym_envs.core import TextEnv
 from amemgym_envs.registry import class_of, full_name, lacking
 
+SLOW = ("BIRD-v0",)  # a step waits for nobody, but may take as long as its time limit
+
 
 class Served:
     """One environment. A first instance is made at once: it tells early what is missing or wrong, and warms what all share.
@@ -26,13 +28,13 @@ class Served:
             self._first = self.kind(**self.options)
         except TypeError as error:
             raise ValueError(f"{self.name}: options {self.options}: {error}") from None
-        self.slow = self._first.blocking
+        self.slow = self._first.blocking or self.name in SLOW
 
     def make(self, **options: Any) -> TextEnv:
         """A new instance; ``options`` stand behind those of the server."""
         return self.kind(**options | self.options)
 
-    @property
+    @cached_property
     def tasks(self) -> list[str]:
         return self._first.tasks
 
@@ -44,7 +46,7 @@ class Served:
     @cached_property
     def card(self) -> dict[str, Any]:
         counts = {name: len(tasks) for name, tasks in self.splits.items()}
-        return asdict(self.kind.card) | {"splits": counts, "options": self.options}
+        return asdict(self._first.card) | {"splits": counts, "options": self.options}
 
     def item(self, number: int) -> str:
         """The task that AgentGym's ``number`` stands for. ValueError: out of range."""
