@@ -17,6 +17,7 @@ CLASSES = {
     "BabyAI-v0": "amemgym_envs.babyai.environment:BabyAIEnv",
     "Weather-v0": "amemgym_envs.weather.environment:WeatherEnv",
     "Todo-v0": "amemgym_envs.todo.environment:TodoEnv",
+    "Movie-v0": "amemgym_envs.movie.environment:MovieEnv",
 }
 
 
