@@ -172,6 +172,12 @@ def serve(arguments: argparse.Namespace) -> None:
     served(arguments)
 
 
+def envs(arguments: argparse.Namespace) -> int:
+    from amemgym_train.environments import envs as known
+
+    return known(arguments)
+
+
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="amemgym-train",
@@ -266,6 +272,20 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     command.add_argument("--ttl", type=_positive, default=3600, metavar="SECONDS", help="of idle ones (default: %(default)s)")
     option = "set what an environment is made with, for instance wordle.mode=agentgym"
     command.add_argument("--option", action="append", default=[], metavar="ENV.KEY=VALUE", help=option)
+
+    command = _command(commands, envs, "list the environments, or check some", "check textcraft,searchqa --seeds 3")
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    command.set_defaults(action="list")
+    what = "look whether environments keep their contract"
+    checking = command.add_subparsers(dest="action", metavar="check").add_parser("check", help=what, description=f"{what}.")
+    checking.add_argument("names", metavar="NAME[,NAME]", help="environments, by their names; one of your own as module:Class")
+    checking.add_argument("--seeds", type=_positive, default=3, metavar="N", help="to play with (default: %(default)s)")
+    checking.add_argument("--tasks", type=_positive, default=20, metavar="N", help="of every split (default: %(default)s)")
+    checking.add_argument("--garbage", type=_positive, default=600, metavar="N", help="garbage actions (default: %(default)s)")
+    checking.add_argument("--seconds", type=float, default=1.0, metavar="X", help="for each speed (default: %(default)s)")
+    option = "what they are made with, for instance mode=agentgym"
+    checking.add_argument("--options", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=option)
+    checking.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON instead of a table")
 
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes no positional after an option once it has matched them, but an override may stand anywhere

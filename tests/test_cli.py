@@ -15,7 +15,7 @@ from amemgym_train.config.scenarios import ScenarioConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPES = sorted(ROOT.glob("recipes/configs/**/*.yaml"))
-COMMANDS = ["generate", "evaluate", "rescore", "convert", "rollout", "evolve", "serve"]
+COMMANDS = ["generate", "evaluate", "rescore", "convert", "rollout", "evolve", "serve", "envs"]
 SMALL = ["--users", "2", "--variables", "4", "--questions", "3", "--periods", "1", "--changes", "1"]
 
 

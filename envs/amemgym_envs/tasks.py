@@ -109,7 +109,7 @@ class TaskEnv(TextEnv):
         if done or truncated:
             self._running = False
             success = done and (score >= self.card.score[1] if success is None else success)
-        return observation, reward, done, truncated, self._info(success)
+        return observation, reward, done, truncated, self._info(None if self._running else success)
 
     def _info(self, success: bool | None) -> dict[str, Any]:
         info = {

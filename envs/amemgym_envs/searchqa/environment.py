@@ -17,7 +17,7 @@ MODES = ("default", "agentgym")
 USAGE = "Write <search>words to look for</search> to search, or <answer>the answer</answer> to answer."
 _OPEN = {kind: re.compile(f"<{kind}>", re.IGNORECASE) for kind in ("search", "answer")}
 _CLOSE = {kind: re.compile(f"</{kind}>", re.IGNORECASE) for kind in ("search", "answer")}
-_PLAIN = re.compile(r"\s*(?:action:)?\s*(search|answer)\[(.*)\]\s*", re.IGNORECASE | re.DOTALL)
+_PLAIN = re.compile(r"(?:action:)?\s*(search|answer)\[(.*)\]", re.IGNORECASE | re.DOTALL)
 
 
 def parse(action: str) -> tuple[str, str] | None:
@@ -33,7 +33,7 @@ def parse(action: str) -> tuple[str, str] | None:
             found.append((start.start(), kind, action[start.end() : end.start()].strip()))
     if found:
         return min(found)[1:]
-    plain = _PLAIN.fullmatch(action)
+    plain = _PLAIN.fullmatch(action.strip())  # stripped beforehand: with the spaces in it, the pattern took quadratic time
     return plain and (plain[1].lower(), plain[2].strip())
 
 
