@@ -18,6 +18,7 @@ CLASSES = {
     "Weather-v0": "amemgym_envs.weather.environment:WeatherEnv",
     "Todo-v0": "amemgym_envs.todo.environment:TodoEnv",
     "Movie-v0": "amemgym_envs.movie.environment:MovieEnv",
+    "Academia-v0": "amemgym_envs.academia.environment:AcademiaEnv",
 }
 
 

@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from amemgym_envs import make
 from amemgym_envs.toolkit import Call, write
 
-NAMES = ["Movie"]
+NAMES = ["Movie", "Academia"]
 HOSTILE = ["", " ", "\x00\x1b[31m", "é٣𝟛\ud800", "x" * 10_000, "[" * 9_000, "{" * 9_000,
            "__import__('os').system('true')", "'; DROP TABLE x",
            "finish", "finish with Action Input:", "finish with Action Input: {", "Action: finish with Action Input: []",
@@ -73,13 +73,13 @@ def test_task_and_seed_fix_an_episode(env):
 def test_no_action_raises_or_keeps_the_task_from_being_solved(env):
     long = make(env.card.id, max_steps=10**6)
     rng, tools = np.random.default_rng(6), [tool for tool in long.toolbox.values() if tool.name != "finish"]
-    for task in env.tasks[::70]:
+    for task in env.tasks[::110]:
         long.reset(options={"task": task})
         for action in HOSTILE[:-1]:
             observation, reward, done, *_ = long.step(action)
             assert observation.startswith("Observation: ERROR | ") and observation.encode() and (reward, done) == (0.0, False)
             assert len(observation) < 2000
-        for _ in range(600):
+        for _ in range(300):
             tool = tools[rng.integers(len(tools))]
             names = [parameter.name for parameter in tool.parameters] + ["surplus"] * int(rng.integers(12) == 0)
             arguments = {name: VALUES[rng.integers(len(VALUES))] for name in names}

@@ -45,7 +45,8 @@ def a_director(world: World, rng: Random) -> tuple[Person, list[Film]]:
 
 
 def two_films(world: World, rng: Random) -> tuple[Film, Film]:
-    first, second = rng.sample(list(world.films.values()), 2)
+    """In the order of their titles: a pair is asked about one way round only."""
+    first, second = sorted(rng.sample(list(world.films.values()), 2), key=lambda film: film.title)
     return first, second
 
 
@@ -165,6 +166,7 @@ def shared_films(world: World, rng: Random) -> Question | None:
     both = [film.title for film in films if film.played(other.id)]
     if person == other:
         return None
+    person, other = sorted((person, other), key=lambda one: one.name)
     calls = [find(person), look("cast", person), find(other), look("cast", other)]
     if rng.random() < 0.5:
         return Question(f"In which films do both {person.name} and {other.name} act? Answer with a list of titles.", both, calls)

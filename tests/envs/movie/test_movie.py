@@ -125,5 +125,5 @@ def test_answers_are_those_of_the_world(pattern):
 def test_the_tasks_stay_what_they_are():
     first, last = (make("Movie").task_of(task) for task in ("train-0", "test-50"))
     assert (first.goal, first.answer) == ("What is the average vote for the film 'The Crooked Horizon'?", 8.3)
-    assert last.goal.startswith("When was the actor born who plays in both 'Lighthouse of Ravensholm' and 'Crown of Arlow'?")
+    assert last.goal.startswith("When was the actor born who plays in both 'Crown of Arlow' and 'Lighthouse of Ravensholm'?")
     assert last.answer == "1941-10-14"
