@@ -19,6 +19,8 @@ CLASSES = {
     "Todo-v0": "amemgym_envs.todo.environment:TodoEnv",
     "Movie-v0": "amemgym_envs.movie.environment:MovieEnv",
     "Academia-v0": "amemgym_envs.academia.environment:AcademiaEnv",
+    "Wordle-v0": "amemgym_envs.wordle.environment:WordleEnv",
+    "Maze-v0": "amemgym_envs.maze.environment:MazeEnv",
 }
 
 

@@ -1,6 +1,7 @@
 import gzip
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -39,3 +40,15 @@ def exchanges() -> list[dict[str, Any]]:
         pytest.skip("shared/data/agentgym_wire is not beside this checkout")
     with gzip.open(WIRE) as file:
         return json.load(file)
+
+
+@pytest.fixture(scope="session")
+def garbage() -> list[str]:
+    """Two thousand actions that belong to no grammar: long ones, injections, control characters, any code points."""
+    rng = Random(0)
+    injections = ["'; DROP TABLE t; --", "__import__('os').abort()", "{}{0}%s"]
+    known = ["", " ", "\n", "Action:", "x" * 10**6, "[" * 10_000, "\0" * 99, *injections]
+    control = "".join(map(chr, range(32)))
+    alphabets = ["move updownleftright", "abcde ghijklmnopqrstuvwxyz", '{}[]":,\\', control, "äß\u0130\u212a\u200b\U0001f600"]
+    drawn = ["?" + "".join(rng.choices(rng.choice(alphabets), k=rng.randrange(60))) for _ in range(1990)]
+    return known + drawn
