@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amemgym_envs import make
@@ -35,6 +35,7 @@ def forty(tmp_path):
     return path
 
 
+@settings(derandomize=True, deadline=None, max_examples=500)
 @given(FEW_LETTERS, FEW_LETTERS)
 def test_letters_are_marked_as_often_as_the_hidden_word_has_them(guess, hidden):
     marks = feedback(guess, hidden)
