@@ -34,6 +34,7 @@ class Wire:
     cap: int = 1_000_000  # steps after which the server itself ends an episode
     best: bool = False  # the reward of a step is the best so far
     form: str = "{}"  # what an action is put into
+    score: tuple[float, float] = (0.0, 1.0)  # lowest and highest
     success: float = 1.0  # the least score that is one
 
     @property
@@ -63,7 +64,7 @@ WIRES = {
         closes=True,
         success=0.5,  # such a score ends the episode; minigrid's is never 1
     ),
-    "Maze-v0": Wire("game", 25, 15, "B", prefix="/maze", create=("id",), reset=("observation",), cap=50),
+    "Maze-v0": Wire("game", 25, 15, "B", prefix="/maze", create=("id",), reset=("observation",), cap=50, score=(-1.0, 1.0)),
     "Wordle-v0": Wire("seed", None, 8, "B", prefix="/wordle", create=("id",), reset=("id", "observation")),
     "Weather-v0": _tool(343, 10),
     "Movie-v0": _tool(238, 12),
@@ -97,6 +98,7 @@ WIRES = {
         step=B_STEP,
         closes=True,
         cap=100,
+        score=(-100.0, 100.0),
         success=100.0,
     ),
 }

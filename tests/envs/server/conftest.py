@@ -3,6 +3,7 @@
 import http.client
 import json
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -90,6 +91,58 @@ def client():
     yield connect
     for one in made:
         one.connection.close()
+
+
+class Playback:
+    """A server of scripted replies: ``answer(method, path, body)`` gives status and content, or None to hang up."""
+
+    def __init__(self, answer):
+        self.asked = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_GET(self):
+                self.reply(None)
+
+            def do_POST(self):
+                text = self.rfile.read(int(self.headers["Content-Length"] or 0))
+                self.reply(json.loads(text) if text else None)
+
+            def reply(self, body):
+                outer.asked.append((self.command, self.path, body))
+                told = answer(self.command, self.path, body)
+                self.close_connection = told is None
+                if told is not None:
+                    content = json.dumps(told[1]).encode()
+                    self.send_response(told[0])
+                    self.send_header("Content-Length", str(len(content)))
+                    self.end_headers()
+                    self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+
+@pytest.fixture
+def playback():
+    started = []
+
+    def start(answer):
+        started.append(Playback(answer))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.http.shutdown()
+        one.http.server_close()
 
 
 @pytest.fixture
