@@ -47,8 +47,8 @@ def garbage() -> list[str]:
     """Two thousand actions that belong to no grammar: long ones, injections, control characters, any code points."""
     rng = Random(0)
     injections = ["'; DROP TABLE t; --", "__import__('os').abort()", "{}{0}%s"]
-    known = ["", " ", "\n", "Action:", "x" * 10**6, "[" * 10_000, "\0" * 99, *injections]
+    known = ["", " ", "\n", "Action:", " " * 20_000, "x" * 10**6, "[" * 10_000, "\0" * 99, *injections]
     control = "".join(map(chr, range(32)))
     alphabets = ["move updownleftright", "abcde ghijklmnopqrstuvwxyz", '{}[]":,\\', control, "äß\u0130\u212a\u200b\U0001f600"]
-    drawn = ["?" + "".join(rng.choices(rng.choice(alphabets), k=rng.randrange(60))) for _ in range(1990)]
+    drawn = ["?" + "".join(rng.choices(rng.choice(alphabets), k=rng.randrange(60))) for _ in range(1989)]
     return known + drawn

@@ -14,7 +14,7 @@ WALKS: dict[str, list[str]] = {"train": [], "validation": [], "test": []}
 for _number in range(len(STARTS)):
     WALKS[("train", "train", "train", "validation", "test")[_number % 5]].append(f"start-{_number}")
 
-PREFIX = re.compile(r"\s*action:", re.IGNORECASE)
+PREFIX = re.compile(r"^\s*action:", re.IGNORECASE)  # ^: elsewhere it is not looked for
 LIMIT = 50  # steps after which AgentGym's ends
 RULES = """Walk through a maze to its goal in as few steps as you can. A position is a row and a column: row, column.
 The actions are:
@@ -77,7 +77,7 @@ class MazeEnv(TaskEnv):
         return self._view()
 
     def act(self, action: str) -> Outcome:
-        move = MOVES.get(" ".join(PREFIX.sub("", action, count=1).lower().split()))
+        move = MOVES.get(" ".join(PREFIX.sub("", action).lower().split()))
         if move is not None:
             ahead = beside(self.position, move)
             if self.maze.free(ahead):

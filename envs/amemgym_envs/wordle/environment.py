@@ -13,7 +13,7 @@ from amemgym_envs.tasks import Outcome, TaskEnv
 from amemgym_envs.wordle.solver import best_guess, feedback
 from amemgym_envs.wordle.words import as_word, lexicon, own_words, read_words
 
-PREFIX = re.compile(r"\s*action:", re.IGNORECASE)
+PREFIX = re.compile(r"^\s*action:", re.IGNORECASE)  # ^: elsewhere it is not looked for
 SEED = re.compile(r"seed-(-?[0-9]{1,18})")
 SEEDS = {
     split: [f"seed-{seed}" for seed in seeds]
@@ -108,7 +108,7 @@ class WordleEnv(TaskEnv):
     def act(self, action: str) -> Outcome:
         self._made += 1
         last = self._made >= self.guesses
-        guess = as_word(PREFIX.sub("", action, count=1) if PREFIX.match(action) else action)
+        guess = as_word(PREFIX.sub("", action))
         if guess not in self.lexicon.accepted:
             return Outcome(self._refusal(guess), self._shaping, last)
         marks = feedback(guess, self._hidden)

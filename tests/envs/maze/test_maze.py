@@ -1,3 +1,4 @@
+import time
 import zlib
 
 import numpy as np
@@ -162,6 +163,15 @@ def test_nothing_that_is_said_harms_an_episode(mode, garbage):
         observation, reward, done, truncated, _ = env.step(action)
         assert (env.position, reward, done, truncated) == (env.maze.start, 0.0, False, False)
         assert observation == first if mode == "agentgym" else observation.endswith(first) and "move left" in observation
+
+
+def test_a_long_action_is_read_in_a_moment():
+    env = make("Maze")
+    env.reset(options={"task": "train-0"})
+    started = time.process_time()
+    for action in (" " * 20_000, "action" * 3333, "move " * 4000, " action: move up" * 1250):
+        assert "no such action" in env.step(action)[0]
+    assert time.process_time() - started < 0.2  # a search for the prefix anywhere would take seconds
 
 
 @pytest.mark.parametrize("mode", MODES)
