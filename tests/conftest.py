@@ -3,14 +3,17 @@
 The model of the recipe is warmed up on the oracle's demonstrations: a random one would earn no rows to train on.
 """
 
+import io
 import json
 import os
 import subprocess
 import sys
 import threading
 from collections import deque
+from contextlib import redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -200,6 +203,21 @@ def amemgym_train():
         return [sys.executable, "-m", "amemgym_train.cli", *map(str, arguments)]
 
     run.command, run.env = command, ENV
+    return run
+
+
+@pytest.fixture(scope="session")
+def in_process():
+    """Runs the command line in this process, which need not import for four seconds what it has imported already; for tests that
+    look at what a command leaves, not at how its process ends."""
+    from amemgym_train import cli
+
+    def run(*arguments):
+        words, out, err = [*map(str, arguments)], io.StringIO(), io.StringIO()
+        with patch.dict(os.environ, ENV), redirect_stdout(out), redirect_stderr(err):
+            code = cli.main(words)
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
     return run
 
 

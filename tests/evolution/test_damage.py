@@ -31,13 +31,13 @@ def made(run):
 
 
 @pytest.mark.parametrize("damage", REPAIRED)
-def test_what_can_be_made_again_is(copied, amemgym_train, undisturbed, outcome, damage):
+def test_what_can_be_made_again_is(copied, in_process, undisturbed, outcome, damage):
     (recipe, run), (file, change, stage) = copied, REPAIRED[damage]
     path = run / "iterations" / file
     whole = path.read_bytes()
     path.write_bytes(change(whole))
     assert path.read_bytes() != whole
-    result = amemgym_train("evolve", recipe)
+    result = in_process("evolve", recipe)
     assert result.returncode == 0, result.stderr
     told = [line for line in result.stdout.splitlines() if "is done again, as" in line]
     assert len(told) == 1 and f": {stage} is done again, as {run}" in told[0] and "is not what it had saved" in told[0]

@@ -30,7 +30,9 @@ def room(*paths):
     return sum(-(-file.stat().st_size // PAGE) * PAGE for file in files)
 
 
-def test_a_stage_that_would_not_fit_is_not_begun(small_disk, tmp_path, write_recipe, amemgym_train, undisturbed, outcome):
+def test_a_stage_that_would_not_fit_is_not_begun(
+    small_disk, tmp_path, write_recipe, amemgym_train, in_process, undisturbed, outcome
+):
     recipe, output = write_recipe(tmp_path), f"output={small_disk / 'runs'}"
     done = room(undisturbed / "config.json", undisturbed / "iterations" / "000", *undisturbed.glob("test/before*"))
     disk = os.statvfs(small_disk)
@@ -40,13 +42,13 @@ def test_a_stage_that_would_not_fit_is_not_begun(small_disk, tmp_path, write_rec
     message = failed.stderr.strip().splitlines()[-1]
     assert re.match(r"amemgym-train: iteration [01] of 2: stage \w+ needs about 66 KB of disk, \d+ KB are free in ", message)
     (small_disk / "filler").unlink()
-    finished = amemgym_train("evolve", recipe, output)
+    finished = in_process("evolve", recipe, output)
     assert finished.returncode == 0, finished.stderr
     assert "test: before\n" not in finished.stdout and "iteration 1 of 2: rollout\n" in finished.stdout
     assert outcome(small_disk / "runs" / "tiny") == outcome(undisturbed)
 
 
-def test_a_limit_on_the_size_of_files_is_told_too(tmp_path, write_recipe, amemgym_train, undisturbed, outcome):
+def test_a_limit_on_the_size_of_files_is_told_too(tmp_path, write_recipe, amemgym_train, in_process, undisturbed, outcome):
     recipe = write_recipe(tmp_path)
     adapter = (undisturbed / "iterations" / "001" / "adapter" / "adapter_model.safetensors").stat().st_size
     others = max(file.stat().st_size for file in undisturbed.rglob("*") if file.is_file() and file.suffix != ".safetensors")
@@ -55,7 +57,7 @@ def test_a_limit_on_the_size_of_files_is_told_too(tmp_path, write_recipe, amemgy
     failed = amemgym_train("evolve", recipe, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     assert (failed.returncode, "Traceback" in failed.stderr) == (2, False), failed.stderr
     assert "amemgym-train: iteration 1 of 2: no space left, stage train could not be saved in " in failed.stderr
-    finished = amemgym_train("evolve", recipe)
+    finished = in_process("evolve", recipe)
     assert finished.returncode == 0, finished.stderr
     assert "iteration 1 of 2: rollout\n" not in finished.stdout and "iteration 1 of 2: train\n" in finished.stdout
     assert outcome(tmp_path / "runs" / "tiny") == outcome(undisturbed)

@@ -31,8 +31,8 @@ def recipe(write_recipe, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(recipe, amemgym_train):
-    result = amemgym_train("evolve", recipe)
+def run(recipe, in_process):
+    result = in_process("evolve", recipe)
     assert result.returncode == 0, result.stderr
     assert "memory score by environment" in result.stdout
     return load_recipe(recipe).run_dir
@@ -94,10 +94,10 @@ def test_its_report_tells_of_every_environment_and_its_recipe_makes_it_again(rec
     assert {role for role, found in data_hashes(changed).items() if found != before[role]} == {"test", "all"}
 
 
-def test_an_evaluation_by_hand_shows_every_environment(recipe, run, amemgym_train, tmp_path):
+def test_an_evaluation_by_hand_shows_every_environment(recipe, run, in_process, tmp_path):
     best = run / "iterations" / f"{json.loads((run / 'summary.json').read_text())['best_iteration']:03d}" / "adapter"
     given = ["--adapter", best] if best.is_dir() else []
-    result = amemgym_train("evaluate", recipe, *given, "--out", tmp_path / "out", "--agents", "awi")
+    result = in_process("evaluate", recipe, *given, "--out", tmp_path / "out", "--agents", "awi")
     assert result.returncode == 0, result.stderr
     assert "On the users of short" in result.stdout
     told = json.loads((tmp_path / "out" / "report.json").read_text())["environments"]

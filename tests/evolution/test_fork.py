@@ -22,10 +22,10 @@ def contents(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
 
 
-def test_a_fork_of_all_that_is_done_ends_where_the_run_ended(source, amemgym_train, tmp_path, outcome):
+def test_a_fork_of_all_that_is_done_ends_where_the_run_ended(source, in_process, tmp_path, outcome):
     path, words = source
     before = contents(tmp_path / "runs" / "tiny")
-    result = amemgym_train("evolve", path, *words, "--fork", "same")
+    result = in_process("evolve", path, *words, "--fork", "same")
     assert result.returncode == 0, result.stderr
     assert "\niteration " not in result.stdout and "\ntest: after" in result.stdout  # the last test of a run is its own
     whole, again = (json.loads((tmp_path / "runs" / name / "summary.json").read_text()) for name in ("tiny", "same"))
@@ -33,17 +33,17 @@ def test_a_fork_of_all_that_is_done_ends_where_the_run_ended(source, amemgym_tra
         assert again[key] == whole[key]
     assert contents(tmp_path / "runs" / "tiny") == before
     done = contents(tmp_path / "runs" / "same")
-    result = amemgym_train("evolve", path, *words, "--fork", "same")  # the same command again goes on with it
+    result = in_process("evolve", path, *words, "--fork", "same")  # the same command again goes on with it
     assert result.returncode == 0 and "iteration" not in result.stdout.partition("\n")[2].partition("test users before")[0]
     assert {name: text for name, text in done.items() if "iterations" in name.parts} == {
         name: text for name, text in contents(tmp_path / "runs" / "same").items() if "iterations" in name.parts
     }
 
 
-def test_another_way_of_training_begins_after_the_iteration_that_is_named(source, amemgym_train, tmp_path):
+def test_another_way_of_training_begins_after_the_iteration_that_is_named(source, in_process, tmp_path):
     path, words = source
     changed = [*words, "training.learning_rate=5e-4", "--fork", "slower", "--from", "1"]
-    result = amemgym_train("evolve", path, *changed)
+    result = in_process("evolve", path, *changed)
     assert result.returncode == 0, result.stderr
     old, new = (tmp_path / "runs" / name / "iterations" for name in ("tiny", "slower"))
     for number in ("000", "001"):
@@ -95,7 +95,7 @@ def test_a_best_that_was_removed_cannot_be_gone_on_from(source, tmp_path):
         fork(recipe, "other")
 
 
-def test_the_iteration_goes_with_a_fork(source, amemgym_train):
+def test_the_iteration_goes_with_a_fork(source, in_process):
     path, words = source
-    result = amemgym_train("evolve", path, *words, "--from", "1")
+    result = in_process("evolve", path, *words, "--from", "1")
     assert result.returncode == 2 and "--from goes with --fork NAME" in result.stderr and "Traceback" not in result.stderr

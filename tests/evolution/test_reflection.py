@@ -210,7 +210,7 @@ def reflecting(write_recipe):
     return write
 
 
-def test_prompts_and_adapters_are_versioned_together_and_survive_a_kill(tmp_path, reflecting, halting, amemgym_train, outcome):
+def test_prompts_and_adapters_are_versioned_together_and_survive_a_kill(tmp_path, reflecting, halting, in_process, outcome):
     runs = {}
     for name in ("killed", "whole"):
         (tmp_path / name).mkdir()
@@ -220,7 +220,7 @@ def test_prompts_and_adapters_are_versioned_together_and_survive_a_kill(tmp_path
             process = halting(recipe, "iterations/001/.reflect.partial/", events)
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL and not (runs[name] / "iterations/001/prompts").exists()
-        result = amemgym_train("evolve", recipe)
+        result = in_process("evolve", recipe)
         assert result.returncode == 0, result.stderr
     assert outcome(runs["killed"]) == outcome(runs["whole"])
     run = runs["whole"]

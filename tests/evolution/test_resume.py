@@ -20,7 +20,7 @@ PLACES = [
 ]
 
 
-def test_a_run_killed_in_its_second_tries_plays_them_again_to_the_token(tmp_path, write_recipe, halting, amemgym_train, outcome):
+def test_a_run_killed_in_its_second_tries_plays_them_again_to_the_token(tmp_path, write_recipe, halting, in_process, outcome):
     runs = {}
     for name in ("killed", "whole"):
         (tmp_path / name).mkdir()
@@ -32,7 +32,7 @@ def test_a_run_killed_in_its_second_tries_plays_them_again_to_the_token(tmp_path
             process = halting(recipe, "iterations/001/.retry.partial/", events)
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL and not (runs[name] / "iterations/001/retries").exists()
-        result = amemgym_train("evolve", recipe)
+        result = in_process("evolve", recipe)
         assert result.returncode == 0, result.stderr
         assert result.stdout.count(": rollout\n") == (name == "whole")
     assert outcome(runs["killed"]) == outcome(runs["whole"])

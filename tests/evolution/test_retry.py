@@ -12,9 +12,9 @@ TRIES = ("reflection.retry.episodes=2", "evolution.iterations=1", "evaluation.co
 
 
 @pytest.fixture(scope="module")
-def run(write_recipe, amemgym_train, tmp_path_factory):
+def run(write_recipe, in_process, tmp_path_factory):
     folder = tmp_path_factory.mktemp("retry")
-    result = amemgym_train("evolve", write_recipe(folder), *TRIES)
+    result = in_process("evolve", write_recipe(folder), *TRIES)
     assert result.returncode == 0, result.stderr
     return folder / "runs" / "tiny"
 
@@ -39,21 +39,21 @@ def test_a_group_has_as_many_second_tries_as_asked_for_at_most(run):
         assert len(numbers) <= 2 and all(4 <= number < 8 for number in numbers)  # the rollout's are 0 to 3
 
 
-def test_a_finished_stage_of_second_tries_is_not_played_again(run, amemgym_train):
+def test_a_finished_stage_of_second_tries_is_not_played_again(run, in_process):
     book = run / "iterations/001/manifest.json"
     before = json.loads(book.read_text())["retry"]
     (run / "iterations/001/rows.json").unlink()  # as if training had not finished
-    result = amemgym_train("evolve", run.parents[1] / "tiny.yaml", *TRIES)
+    result = in_process("evolve", run.parents[1] / "tiny.yaml", *TRIES)
     assert result.returncode == 0, result.stderr
     assert json.loads(book.read_text())["retry"] == before and "iteration 1 of 1: retry" not in result.stdout
     assert (run / "iterations/001/rows.json").is_file()
 
 
-def test_a_chat_model_may_write_the_reflections(write_recipe, amemgym_train, chat_server, tmp_path):
+def test_a_chat_model_may_write_the_reflections(write_recipe, in_process, chat_server, tmp_path):
     server = chat_server(lambda messages: messages[-1]["content"].rpartition("\n")[2])  # what it was told was wrong
     reflector = f"{{kind: chat, chat: {{base_url: '{server.url}', model: adviser, retries: 0}}}}"
     words = [*TRIES, "reflection.retry.written=reflector", f"reflection.reflector={reflector}"]
-    result = amemgym_train("evolve", write_recipe(tmp_path), *words)
+    result = in_process("evolve", write_recipe(tmp_path), *words)
     assert result.returncode == 0, result.stderr
     [entry] = json.loads((tmp_path / "runs/tiny/summary.json").read_text())["iterations"]
     hinted = sum(count for key, count in entry["retry"].items() if key.startswith("hints_"))
