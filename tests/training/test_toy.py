@@ -24,7 +24,7 @@ from amemgym_train.training.rft import select
 from amemgym_train.training.sft import train_sft
 
 EPISODES, TEMPERATURE = 64, 0.25  # a small model is unsure of everything: cold, it can become sure
-SEEDS = range(5)
+SEEDS = range(3)
 ESTIMATORS = ("grpo", "dr_grpo", "rloo", "reinforce_pp")
 PPO = {"steps": 13, "minibatches": 1, "value_learning_rate": 1e-2}
 METHODS = {
