@@ -19,11 +19,12 @@ def shown(value: float | None, sign: bool = False) -> str:
 
 
 def scored(evaluated: Evaluated | None) -> dict[str, float | int | None]:
-    """{mean, low, high, users} of the memory score; of figures without their users the mean alone."""
+    """{mean, low, high, users} of the memory score, or of the score of tasks; of figures without their users the mean alone."""
     if evaluated is None:
         return spread([])
     scores = [evaluated.users[user] for user in sorted(evaluated.users) if evaluated.users[user] is not None]
-    return spread(scores) if scores else spread([]) | {"mean": number(evaluated.figures, "memory_score")}
+    name = "memory_score" if "memory_score" in evaluated.figures else "score"
+    return spread(scores) if scores else spread([]) | {"mean": number(evaluated.figures, name)}
 
 
 def difference(new: Evaluated | None, old: Evaluated | None) -> dict[str, float | int | None]:

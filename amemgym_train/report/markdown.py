@@ -7,7 +7,12 @@ from amemgym_train.report.origin import base_of, command, data_hashes, masked, r
 from amemgym_train.report.record import Record, section
 
 FAILURES = ("write", "read", "utilisation")
-INTERVAL = "Brackets: 95 % bootstrap interval over users (10,000 draws, seed 0); one user has none."
+GOALS = {"success": "success", "steps": "steps", "replies without an action": "unparsed", "replies cut off": "cut"}
+
+
+def interval(record: Record) -> str:
+    whom = record.whom
+    return f"Brackets: 95 % bootstrap interval over {whom} (10,000 draws, seed 0); one {whom[:-1]} has none."
 
 
 def report(record: Record, picture: str | None) -> str:
@@ -44,7 +49,8 @@ def _headline(record: Record) -> str:
     early = " (the gate's patience ended it)" if (record.judged[-1].gate or {}).get("decision") == "stop" else ""
     old, new = told(scored(record.before)), told(scored(record.after))
     change = told(difference(record.after, record.before), sign=True)
-    return f"{about} {done}{early}, {which}. Memory score of test users: **{old} before, {new} after**, difference {change}."
+    what = f"{record.measure.capitalize()} of test {record.whom}"
+    return f"{about} {done}{early}, {which}. {what}: **{old} before, {new} after**, difference {change}."
 
 
 def _scores(record: Record) -> str:
@@ -54,9 +60,10 @@ def _scores(record: Record) -> str:
         "validation": (start and start.evaluated, best and best.evaluated),
     }
     rows = [row for name, (old, new) in pairs.items() for row in compared(name, old, new)]
-    heading = ("users", "number", "memory score before", "with the best", "difference, user by user")
-    words = "The gate chose by validation users, so that their difference is flattering; test users had no part in it."
-    return _part("Scores", f"{table(heading, rows)}\n\n{INTERVAL} {words}")
+    whom = record.whom
+    heading = (whom, "number", f"{record.measure} before", "with the best", f"difference, {whom[:-1]} by {whom[:-1]}")
+    words = f"The gate chose by validation {whom}, so that their difference is flattering; test {whom} had no part in it."
+    return _part("Scores", f"{table(heading, rows)}\n\n{interval(record)} {words}")
 
 
 def _gate(record: Record) -> str:
@@ -75,23 +82,25 @@ def _gate(record: Record) -> str:
 
 
 def _failures(record: Record) -> str:
+    columns = GOALS if record.of_tasks else {"correct": "correct", **{f"{name} failures": name for name in FAILURES}}
     rows = [
-        (str(one.number), *(shown(number(one.evaluated.figures, name)) for name in ("correct", *FAILURES)))
+        (str(one.number), *(shown(number(one.evaluated.figures, name)) for name in columns.values()))
         for one in record.iterations
         if one.evaluated is not None
     ]
-    heading = ("iteration", "correct", *(f"{name} failures" for name in FAILURES))
-    return _part("Failures of validation users", table(heading, rows)) if rows else ""
+    title = "Validation tasks" if record.of_tasks else "Failures of validation users"
+    return _part(title, table(("iteration", *columns), rows)) if rows else ""
 
 
 def _controls(record: Record) -> str:
     if record.after is None or not record.after.controls:
         return ""
     agents = {"agent": record.after.figures, **record.after.controls}
-    names = ("memory_score", "overall", *FAILURES)
-    rows = [(agent, *(shown(number(figures, name)) for name in names)) for agent, figures in agents.items()]
-    heading = ("", "memory score", "overall accuracy", *(f"{name} failures" for name in FAILURES))
-    return _part("Controls on test users", table(heading, rows))
+    failures = {f"{name} failures": name for name in FAILURES}
+    users = {"memory score": "memory_score", "overall accuracy": "overall", **failures}
+    columns = {"score": "score", **GOALS} if record.of_tasks else users
+    rows = [(agent, *(shown(number(figures, name)) for name in columns.values())) for agent, figures in agents.items()]
+    return _part(f"Controls on test {record.whom}", table(("", *columns), rows))
 
 
 def _training(record: Record) -> str:
@@ -126,7 +135,7 @@ def _time(record: Record) -> str:
 
 
 def _origin(record: Record) -> str:
-    versions = masked(record.versions)
+    versions, hashes = masked(record.versions), data_hashes(record)
     packages = versions.get("packages")
     facts = {
         "commit of the toolkit": versions.get("commit"),
@@ -134,7 +143,7 @@ def _origin(record: Record) -> str:
         "python": versions.get("python"),
         **(packages if isinstance(packages, dict) else {}),
         "recipe (hash)": record.given.get("recipe"),
-        **{f"users of {role} (hash)" if role != "all" else "data hash": found for role, found in data_hashes(record).items()},
+        **{f"{record.whom} of {role} (hash)" if role != "all" else "data hash": found for role, found in hashes.items()},
     }
     rows = [(name, f"`{value}`") for name, value in facts.items() if value]
     recipe = _code("yaml", _recipe(record))

@@ -54,7 +54,10 @@ def recipe_yaml(record: Record, brief: bool = False) -> str:
 
 
 def _users(recipe: Recipe) -> dict[str, Any]:
-    """The section ``scenarios`` or ``environments``: of their users all keys, as those left out would be chosen by their role."""
+    """The section ``scenarios``, ``environments`` or ``tasks``: of their users all keys, as those left out would be chosen by
+    their role."""
+    if recipe.tasks is not None:
+        return {"tasks": recipe.tasks.model_dump(mode="json", exclude_none=True)}
     if not recipe.environments:
         return {"scenarios": _roles(recipe.scenarios)}
     user = {} if recipe.scenarios.user is None else {"scenarios": recipe.scenarios.model_dump(mode="json", include={"user"})}
@@ -83,7 +86,11 @@ def command(record: Record) -> str | None:
 
 
 def sources(record: Record, role: str) -> dict[str, dict[str, Any]]:
-    """Settings of the users of ``role``, by their dotted key: of ``scenarios``, or of each of several environments."""
+    """Settings of the users of ``role``, by their dotted key: of ``scenarios``, of each of several environments, or of tasks."""
+    if record.of_tasks:
+        tasks = section(record.config, "tasks")
+        shared = {key: value for key, value in tasks.items() if key not in ROLES}
+        return {f"tasks.{role}": shared | section(tasks, role)}
     several = section(record.config, "environments")
     places = {f"environments.{name}": section(several, name) for name in several} or {
         "scenarios": section(record.config, "scenarios")

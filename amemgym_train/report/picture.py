@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MISSING = "no picture: matplotlib is not installed; pip install 'amemgym-train[plots]', then run the same command again"
 FAILURES = {"write": "#d1495b", "read": "#edae49", "utilisation": "#30638e"}
+GOALS = {"success": "#30638e", "unparsed": "#d1495b"}
 
 
 def save_picture(record: Record, path: Path) -> bool:
@@ -29,7 +30,7 @@ def save_picture(record: Record, path: Path) -> bool:
 
 
 def _scores(record: Record, axes: "Axes") -> None:
-    axes.set(title="memory score, 95 % interval over users", xlabel="iteration")
+    axes.set(title=f"{record.measure}, 95 % interval over {record.whom}", xlabel="iteration")
     axes.locator_params(axis="x", integer=True)
     points = [(one.number, one.evaluated) for one in record.iterations if one.evaluated]
     _errorbars(axes, points, "validation", "o-", "#30638e")
@@ -54,12 +55,16 @@ def _errorbars(axes: "Axes", points: list[tuple[float, Evaluated]], label: str, 
 
 
 def _failures(record: Record, axes: "Axes") -> None:
-    axes.set(title="failures of validation users", xlabel="iteration", ylabel="share of questions")
+    named = ("failures of validation users", "questions") if not record.of_tasks else ("validation tasks", "tasks or replies")
+    axes.set(title=named[0], xlabel="iteration", ylabel=f"share of {named[1]}")
     axes.locator_params(axis="x", integer=True)
     played = [one for one in record.iterations if one.evaluated]
     below = [0.0] * len(played)
-    for name, colour in FAILURES.items():
+    for name, colour in (GOALS if record.of_tasks else FAILURES).items():
         shares = [number(one.evaluated.figures, name) or 0.0 for one in played]
+        if record.of_tasks:
+            axes.plot([one.number for one in played], shares, "o-", label=name, color=colour)
+            continue
         axes.bar([one.number for one in played], shares, 0.6, bottom=below, label=name, color=colour)
         below = [low + share for low, share in zip(below, shares, strict=True)]
     axes.legend(fontsize=8)

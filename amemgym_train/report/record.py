@@ -13,8 +13,8 @@ Entries = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Evaluated:
-    """``figures`` over ``users`` (memory score by user id, None without headroom; empty where that could not be read), and those
-    of ``controls`` by name; ``environments``: the agent's figures in each of several."""
+    """``figures`` over ``users`` (memory score by user id, or score by task id; None without headroom; empty where that could not
+    be read), and those of ``controls`` by name; ``environments``: the agent's figures in each of several."""
 
     figures: dict[str, Any]
     users: dict[str, float | None]
@@ -66,6 +66,20 @@ class Record:
     @property
     def name(self) -> str:
         return str(self.config.get("name", self.folder.name))
+
+    @property
+    def of_tasks(self) -> bool:
+        """Whether it played tasks of an environment with a goal, in place of AMemGym's users."""
+        return bool(section(self.config, "tasks"))
+
+    @property
+    def whom(self) -> str:
+        return "tasks" if self.of_tasks else "users"
+
+    @property
+    def measure(self) -> str:
+        """The figure that says how good an agent is, in words."""
+        return "score" if self.of_tasks else "memory score"
 
     @property
     def best(self) -> Iteration | None:

@@ -49,7 +49,8 @@ def load_episodes(path: str | Path) -> list[Episode]:
 
     try:
         with open(path, "rb") as file:
-            table = pyarrow.parquet.read_table(file)
+            # not read_table, whose threads may still hold the file when the process ends, which then aborts
+            table = pyarrow.parquet.ParquetFile(file).read(use_threads=False)
     except FileNotFoundError as error:
         raise UserError(f"there is no file of episodes at {path}; play some first") from error
     except (pyarrow.ArrowException, OSError) as error:

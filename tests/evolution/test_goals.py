@@ -89,6 +89,20 @@ def test_successes_are_trained_on_and_the_figures_are_those_of_the_episodes(whol
     assert rows and {row["episode"] for row in rows} <= successes < {e.id for e in played}
 
 
+def test_the_report_speaks_of_tasks(whole, tmp_path, amemgym_train):
+    result = amemgym_train("report", whole, "--out", tmp_path)
+    assert result.returncode == 0, result.stderr
+    told = (tmp_path / "report.md").read_text()
+    assert "Score of test tasks: **" in told and "| oracle | 1.000 | 1.000 | " in told and "users" not in told
+    card = (tmp_path / "model_card.md").read_text()
+    assert "name: TextCraft test tasks" in card and "memory" not in card
+
+
+def test_an_evaluation_of_users_is_not_one_of_tasks(tmp_path, write, amemgym_train):
+    result = amemgym_train("evaluate", write(tmp_path), "--out", tmp_path / "kept")
+    assert result.returncode == 2 and "Traceback" not in result.stderr and "leave them out for tasks" in result.stderr
+
+
 @pytest.mark.parametrize("place", ["iterations/001/.rollout.partial/", "iterations/001/.train.partial/"])
 def test_a_killed_run_ends_like_the_whole_one(tmp_path, write, halting, amemgym_train, whole, outcome, place):
     recipe = write(tmp_path)
