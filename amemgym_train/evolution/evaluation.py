@@ -65,8 +65,8 @@ def evaluate_agents(
     ranks.alone("evaluate")
     if recipe.tasks is not None:
         raise UserError(
-            "evaluate: --agents, --seeds, --replay and --out are of AMemGym's users; leave them out for tasks, whose episodes are "
-            "kept by: amemgym-train rollout RECIPE --split test --out FOLDER"
+            "evaluate: --agents, --seeds, --replay and --out are of AMemGym's users; leave them out for tasks, whose episodes "
+            "are kept by: amemgym-train rollout RECIPE --split test --out FOLDER"
         )
     with nullcontext(out) if out else tempfile.TemporaryDirectory() as folder, claimed(Path(folder), "another --out"):
         evaluation = Evaluation(recipe, role, adapter or recipe.policy.adapter, words, seeds, replay, Path(folder))
