@@ -21,6 +21,7 @@ CLASSES = {
     "Academia-v0": "amemgym_envs.academia.environment:AcademiaEnv",
     "Wordle-v0": "amemgym_envs.wordle.environment:WordleEnv",
     "Maze-v0": "amemgym_envs.maze.environment:MazeEnv",
+    "BIRD-v0": "amemgym_envs.bird.environment:BirdEnv",
 }
 
 

@@ -1,0 +1,1 @@
+"""BIRD: questions about a database, answered by SQL."""
