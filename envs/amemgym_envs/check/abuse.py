@@ -3,9 +3,7 @@
 import time
 from traceback import extract_tb
 
-import numpy as np
-
-from amemgym_envs.check.episode import Episode, Player, difference, expert, mixed, play
+from amemgym_envs.check.episode import Episode, Player, difference, draws, expert, mixed, play
 from amemgym_envs.check.garbage import garbage
 from amemgym_envs.check.plan import Plan
 from amemgym_envs.check.result import Fault, Result, short
@@ -18,7 +16,7 @@ SLOW, TOO_SLOW = 1.0, 5.0  # seconds of an action
 
 def by_garbage(plan: Plan) -> Result:
     env, twin = plan.build(), plan.build()
-    rng = np.random.default_rng(plan.seeds)
+    rng = draws(plan.seeds)
     given, episodes, slowest, slow = 0, 0, 0.0, ""
     chosen = list(plan.episodes(3))
     clean: dict[tuple[str, int], tuple[Player, Episode]] = {}

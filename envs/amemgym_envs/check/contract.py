@@ -2,10 +2,9 @@
 
 import warnings
 
-import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-from amemgym_envs.check.episode import Episode, mixed
+from amemgym_envs.check.episode import Episode, draws, mixed
 from amemgym_envs.check.plan import Plan
 from amemgym_envs.check.result import Fault, Result, short
 from amemgym_envs.core import TextEnv
@@ -55,7 +54,7 @@ def rewards(plan: Plan) -> Result:
     """Types, scores and ends of whole episodes, by expert and blind actions mixed."""
     env, count, steps = plan.build(), 0, 0
     for task, seed in plan.episodes(max(1, plan.tasks // 4)):
-        episode, rng, total = Episode(env, task, seed), np.random.default_rng(seed), 0.0
+        episode, rng, total = Episode(env, task, seed), draws(seed), 0.0
         _state(env, episode, ended=False)
         while not episode.over:
             observation, reward, done, truncated, info = episode.step(mixed(env, rng))

@@ -57,8 +57,13 @@ def mixed(env: TextEnv, rng: np.random.Generator) -> str:
     return f"{int(rng.integers(1, 5))}"
 
 
+def draws(seed: int) -> np.random.Generator:
+    """For who plays. Not the generator of an environment with that seed, whose secrets would be drawn once more."""
+    return np.random.default_rng((seed, 1))
+
+
 def play(env: TextEnv, task: str, seed: int, player: Player = mixed) -> Episode:
-    episode, rng = Episode(env, task, seed), np.random.default_rng(seed)
+    episode, rng = Episode(env, task, seed), draws(seed)
     while not episode.over:
         episode.step(player(env, rng))
     return episode

@@ -55,7 +55,7 @@ def memory(plan: Plan) -> Result:
     """What instances that are made, played and closed leave behind, after some that fill all that is kept on purpose."""
     chosen = cycle(list(plan.episodes(2)))
     first = max(1, plan.instances // 4)
-    if (start := _resident()) is None:
+    if (start := resident()) is None:
         return Result("memory", "yellow", "not looked at: this system does not tell a process how much it has")
     for number in range(first + plan.instances):
         task, seed = next(chosen)
@@ -63,16 +63,16 @@ def memory(plan: Plan) -> Result:
         play(env, task, seed)
         env.close()
         if number == first - 1:
-            start = _resident()
-    grown = _resident() - start
-    figures = {"grown_mb": round(grown, 1), "resident_mb": round(_resident(), 1)}
-    told = f"{grown:.1f} MB more after {plan.instances} instances made, played and closed; {_resident():.0f} MB in all"
+            start = resident()
+    grown = resident() - start
+    figures = {"grown_mb": round(grown, 1), "resident_mb": round(resident(), 1)}
+    told = f"{grown:.1f} MB more after {plan.instances} instances made, played and closed; {resident():.0f} MB in all"
     if grown > 4 * GROWN:
         return Result("memory", "red", told, "see what outlives close(), by tracemalloc", figures)
     return Result("memory", "yellow" if grown > GROWN else "green", told, figures=figures)
 
 
-def _resident() -> float | None:
+def resident() -> float | None:
     """MB of memory that the process has now; None where the system does not tell."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
