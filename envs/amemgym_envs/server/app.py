@@ -3,8 +3,9 @@
 import asyncio
 import hmac
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.encoders import jsonable_encoder
@@ -22,6 +23,7 @@ from amemgym_envs.server.served import Served
 LARGEST = 8 * 2**20  # bytes of a body
 SWEEP_S = 30.0  # between looks for idle instances while nobody calls
 RETRY = ((b"retry-after", b"1"),)
+Quick = Callable[[bytes], Awaitable[Any]]  # the answer to a body, or None
 log = logging.getLogger(__name__)
 
 
@@ -36,13 +38,16 @@ def application(served: Sequence[Served], instances: Instances, token: str | Non
         instances.close()
 
     app = FastAPI(title="amemgym-train environments", lifespan=lifespan)
+    quick: dict[str, Quick] = {}
     app.add_exception_handler(RequestValidationError, _invalid)
     for one in served:
         if wire := WIRES.get(one.name):
             prefix = wire.prefix if len(served) == 1 else f"/{one.name.rpartition('-v')[0].lower()}"
-            app.include_router(Dialect(one, wire, instances).routes(prefix))
+            dialect = Dialect(one, wire, instances)
+            app.include_router(dialect.routes(prefix))
+            quick[f"{prefix}/step"] = dialect.quick_step
     app.add_api_route("/", lambda: "ok", methods=["GET"])  # unless the one environment has greeted already
-    return Gate(app, Native({one.name: one for one in served}, instances), token, largest)
+    return Gate(app, Native({one.name: one for one in served}, instances), quick, token, largest)
 
 
 async def _invalid(_: Request, error: RequestValidationError) -> Json:
@@ -56,10 +61,11 @@ async def _sweep(instances: Instances) -> None:
 
 
 class Gate:
-    """Answers the native protocol itself: it is the shortest way to an environment. The rest goes to ``app``."""
+    """Answers the native protocol itself, and what ``quick`` answers by path: it is the shortest way to an environment. The rest
+    goes to ``app``."""
 
-    def __init__(self, app: ASGIApp, native: Native, token: str | None, largest: int) -> None:
-        self.app, self.native, self.largest = app, native, largest
+    def __init__(self, app: ASGIApp, native: Native, quick: Mapping[str, Quick], token: str | None, largest: int) -> None:
+        self.app, self.native, self.quick, self.largest = app, native, quick, largest
         self.wanted = None if token is None else f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,6 +78,9 @@ class Gate:
                 if scope["path"].startswith(PREFIX):
                     method, path = scope["method"], scope["path"]
                     return await send_json(send, 200, await self.native.answer(method, path, scope["query_string"], body))
+                quick = self.quick.get(scope["path"]) if scope["method"] == "POST" else None
+                if quick and (told := await quick(body)) is not None:
+                    return await send_json(send, 200, told)
             except Refusal as refusal:
                 return await send_json(send, refusal.status, refusal.to_dict(), RETRY if refusal.status == 429 else ())
             except Exception:
