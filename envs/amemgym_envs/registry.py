@@ -22,6 +22,7 @@ CLASSES = {
     "Wordle-v0": "amemgym_envs.wordle.environment:WordleEnv",
     "Maze-v0": "amemgym_envs.maze.environment:MazeEnv",
     "BIRD-v0": "amemgym_envs.bird.environment:BirdEnv",
+    "Sheet-v0": "amemgym_envs.sheet.environment:SheetEnv",
 }
 
 

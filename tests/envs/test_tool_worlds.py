@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from amemgym_envs import make
 from amemgym_envs.toolkit import Call, write
 
-NAMES = ["Movie", "Academia"]
+NAMES = ["Movie", "Academia", "Sheet"]
 HOSTILE = ["", " ", "\x00\x1b[31m", "é٣𝟛\ud800", "x" * 10_000, "[" * 9_000, "{" * 9_000,
            "__import__('os').system('true')", "'; DROP TABLE x",
            "finish", "finish with Action Input:", "finish with Action Input: {", "Action: finish with Action Input: []",
