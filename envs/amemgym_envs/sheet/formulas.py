@@ -8,6 +8,7 @@ from amemgym_envs.sheet.cells import MOST_COLS, MOST_ROWS, Cell, cells_of, numbe
 
 OPERATORS = ("SUM", "AVERAGE", "COUNT", "MAX", "MIN", "MINUS", "PRODUCT")
 DEPTH = 100  # formulas that take their numbers from formulas, and so on; a sheet has no more
+MOST_READS = 100_000  # cells that the formulas of one sheet may look at, each time that one looks; a tenth of a second
 FORMULA = re.compile(r"\s*=\s*([A-Za-z]+)\s*\(([^()]*)\)\s*")
 REFERENCE = re.compile(r"\$?([A-Za-z])\$?([1-9][0-9]{0,2})(?::\$?([A-Za-z])\$?([1-9][0-9]{0,2}))?")
 LOST = "#REF!"  # the cell is gone, or the formula needs its own result
@@ -53,6 +54,7 @@ class Calculation:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.known: dict[Cell, str] = {}
+        self.reads = 0
 
     def grid(self) -> Rows:
         return [[self.shown((row, col)) for col in range(1, len(line) + 1)] for row, line in enumerate(self.rows, 1)]
@@ -83,7 +85,11 @@ class Calculation:
         """The numbers that one argument of a formula stands for; cells that hold text are passed over."""
         if (given := number(part)) is not None:
             return [given]
-        shown = [self.shown(cell, depth) for cell in referred(part)]
+        cells = referred(part)
+        self.reads += len(cells)
+        if self.reads > MOST_READS:
+            raise FormulaError("#LIMIT!")
+        shown = [self.shown(cell, depth) for cell in cells]
         wrong = next((text for text in shown if text.startswith("#") and text.endswith(("!", "?"))), None)
         if wrong is not None:
             raise FormulaError(wrong)

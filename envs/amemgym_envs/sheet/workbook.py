@@ -133,7 +133,9 @@ class Sheet:
 
     def _moved(self, row: Place, col: Place) -> "Sheet":
         """Formulas, notes and merged areas after rows and columns have moved; the cells themselves are still where they were."""
-        rows = [[moved(text, row, col) if is_formula(text) else text for text in line] for line in self.rows]
+        row_place = {at: row(at) for at in range(1, MOST_ROWS + 1)}.get
+        col_place = {at: col(at) for at in range(1, MOST_COLS + 1)}.get
+        rows = [[moved(text, row_place, col_place) if is_formula(text) else text for text in line] for line in self.rows]
         notes = {(new_row, new_col): note for (old_row, old_col), note in self.notes.items()
                  if (new_row := row(old_row)) is not None and (new_col := col(old_col)) is not None}
         merged = []

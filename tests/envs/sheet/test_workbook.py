@@ -162,3 +162,11 @@ def test_whatever_is_done_a_sheet_stays_a_rectangle_within_its_limits(book):
         assert all(isinstance(text, str) for line in sheet.values() for text in line)
         if sheet.height < 2 or sheet.width < 2:
             book.sheets["A"] = Sheet(ROWS)
+
+
+def test_formulas_that_look_at_too_much_show_so_and_do_not_stall():
+    greedy = "=SUM(" + ",".join(["B1:Z99"] * 27) + ")"
+    sheet = Sheet([["1"] * 26 for _ in range(99)]).with_cells({(row, 1): greedy for row in range(1, 90)})
+    shown, sheet = [line[0] for line in sheet.values()], sheet.without_rows(set(range(50, 90)))
+    assert shown[0] == str(25 * 99 * 27) and shown[88] == "#LIMIT!"
+    assert sheet.height == 59 and sheet.rows[0][0].startswith("=SUM(B1:Z59,")
