@@ -18,6 +18,7 @@ from amemgym_train.errors import UserError
 UNHASHED = {
     **{"name": True, "output": True, "tracking": True},
     "evolution": {"iterations", "launcher", "launch", "keep_last"},
+    "tasks": {"server": {"urls", "timeout_s", "token_env"}},
     "policy": {"server": {"urls", "timeout_s", "retries", "max_requests", "api_key_env"}},
     "training": {"save_steps": True, "grpo": {"save_steps"}, "ppo": {"save_steps"}},
 }

@@ -49,8 +49,9 @@ class Recipe(Section):
         given = sections if isinstance(sections, dict) else {}
         if not isinstance(given.get("tasks"), dict):
             return sections
-        found = {key: given.get(key, {}) for key in DEFAULTS}
-        return given | {key: DEFAULTS[key] | one if isinstance(one, dict) else one for key, one in found.items()}
+        defaults = DEFAULTS | ({"evaluation": {"controls": []}} if given["tasks"].get("server") else {})
+        found = {key: given.get(key, {}) for key in defaults}
+        return given | {key: defaults[key] | one if isinstance(one, dict) else one for key, one in found.items()}
 
     @model_validator(mode="before")
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, model_validator
 
 from amemgym_train.config.base import Section
+from amemgym_train.config.task_server import TaskServerConfig
 from amemgym_train.errors import UserError
 
 if TYPE_CHECKING:
-    from amemgym_envs.tasks import TaskEnv
+    from amemgym_envs.core import TextEnv
     from amemgym_train.config.recipe import Recipe
 
 Problem = tuple[str, str]
@@ -50,7 +51,8 @@ class TaskSource(Section):
 class TasksConfig(Section):
     """``environment``: a name that ``amemgym-train envs`` lists; ``options``: of its class, by their names.
 
-    ``max_steps``: actions of an episode at most (None: as the environment says). Each role has the split of its name, unless
+    ``max_steps``: actions of an episode at most (None: as the environment says). ``server``: it runs there, with the options that
+    it was started with. Each role has the split of its name, unless
     said otherwise. An iteration, or an on-policy step, plays the next ``train.num_tasks`` of the training split, and begins again
     where it ends.
     """
@@ -59,6 +61,7 @@ class TasksConfig(Section):
     options: dict[str, Any] = {}
     max_steps: int | None = Field(None, ge=1)
     seed: int = Field(0, ge=0)
+    server: TaskServerConfig | None = None
     train: TaskSource
     validation: TaskSource
     test: TaskSource
@@ -71,8 +74,14 @@ class TasksConfig(Section):
         given = {role: section.get(role, {}) for role in ROLES}
         return section | {role: {"split": role} | one if isinstance(one, dict) else one for role, one in given.items()}
 
-    def build(self) -> TaskEnv:
-        """The environment. UserError: there is no such one, it lacks a package, or its options are wrong."""
+    def build(self, number: int = 0) -> TextEnv:
+        """The environment, for the ``number``-th episode. UserError: there is no such one, it lacks a package, its options are
+        wrong."""
+        if self.server is not None:
+            try:
+                return self.server.client(self.environment, number, self.max_steps)
+            except ValueError as error:
+                raise UserError(f"tasks.environment: {error}") from error
         from amemgym_envs import registry
 
         try:
@@ -90,7 +99,8 @@ class TasksConfig(Section):
 
     def longest(self) -> int:
         """The actions of an episode at most. UserError: neither the recipe nor the environment bounds them."""
-        most = self.build().max_steps
+        environment = self.build()
+        most = self.max_steps or self._asked(lambda: environment.card.step_cap)
         if most is None:
             raise UserError(f"tasks.max_steps: {self.environment} does not bound an episode, so the recipe has to; set it")
         return most
@@ -98,14 +108,15 @@ class TasksConfig(Section):
     def goals(self, role: str, number: int = 0) -> list[Goal]:
         """The tasks of ``role``; of training those of the ``number``-th rollout. UserError: there are not as many."""
         source: TaskSource = getattr(self, role)
-        known = self.build().splits
+        known = self._splits()
         if source.ids is not None:
             everything = {task for tasks in known.values() for task in tasks}
             if absent := [task for task in source.ids if task not in everything]:
                 raise UserError(f"tasks.{role}.ids: {self.environment} has no task {', '.join(absent)}")
             return [Goal(task) for task in source.ids]
         if source.split not in known:
-            raise UserError(f"tasks.{role}.split: {self.environment} has no split {source.split}; it has {', '.join(known)}")
+            mend = "name tasks by ids" if list(known) == ["all"] else f"it has {', '.join(known)}"
+            raise UserError(f"tasks.{role}.split: {self.environment} has no split {source.split}; {mend}")
         tasks = list(known[source.split])
         if source.offset + source.num_tasks > len(tasks):
             asked = f"{source.num_tasks} tasks after the first {source.offset}"
@@ -114,6 +125,24 @@ class TasksConfig(Section):
         tasks = tasks[source.offset :]
         start = number * source.num_tasks
         return [Goal(tasks[(start + place) % len(tasks)]) for place in range(source.num_tasks)]
+
+
+    def _splits(self) -> Mapping[str, Sequence[str]]:
+        environment = self.build()
+        try:
+            return self._asked(lambda: environment.splits if hasattr(type(environment), "splits") else {"all": environment.tasks})
+        finally:
+            environment.close()
+
+    def _asked(self, question: Callable[[], Any]) -> Any:
+        """What a server says. UserError: it cannot be reached, or serves something else."""
+        try:
+            return question()
+        except OSError as error:
+            start = f"start it with: amemgym-train serve {self.environment}"
+            raise UserError(f"tasks.server: {error}; {start}") from error
+        except ValueError as error:
+            raise UserError(f"tasks.server: {error}") from error
 
 
 def problems(recipe: Recipe) -> Iterator[Problem]:
@@ -161,8 +190,22 @@ def _of_other_sections(recipe: Recipe) -> Iterator[Problem]:
         yield "reflection", "reflects on AMemGym's diagnosis, which environments with a goal have not; remove it"
     if recipe.evaluation.upper != "oracle":
         yield "evaluation.upper", "is of the memory score; remove it"
+    if recipe.tasks.server is not None:
+        yield from _of_servers(recipe)
     if others := [name for name in recipe.evaluation.controls if name not in CONTROLS]:
         yield "evaluation.controls", f"{', '.join(others)} are of a memory; expected {' or '.join(CONTROLS)}"
+
+
+def _of_servers(recipe: Recipe) -> Iterator[Problem]:
+    tasks = recipe.tasks
+    if tasks.options:
+        yield "tasks.options", "a server has the options that it was started with; remove them here"
+    if tasks.server.protocol == "native" and tasks.max_steps is not None:
+        yield "tasks.max_steps", "a server has the bound that it was started with; remove it here"
+    if recipe.evaluation.controls:
+        yield "evaluation.controls", "nobody plays a server's tasks without a model; set it to []"
+    if tasks.server.protocol == "agentgym" and tasks.server.token_env is not None:
+        yield "tasks.server.token_env", "AgentGym's servers know no token; remove it"
 
 
 def _overlaps(recipe: Recipe) -> Iterator[Problem]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from amemgym_train.agents import build_agent
 from amemgym_train.config.recipe import Recipe
@@ -16,7 +18,7 @@ from amemgym_train.rollout.runner import play
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from amemgym_envs.tasks import TaskEnv
+    from amemgym_envs.core import TextEnv
 
 
 @dataclass
@@ -59,15 +61,16 @@ def goal_report(episodes: Iterable[Episode]) -> GoalReport:
 
 
 class Environments:
-    """Makes the environment of each task, and knows it again."""
+    """Makes the environment of each task, and knows it again for as long as somebody plays it."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.config = recipe.tasks
-        self.made: dict[Task, TaskEnv] = {}
+        self.made: WeakValueDictionary[Task, TextEnv] = WeakValueDictionary()
+        self.numbers = count()
 
-    def __call__(self, task: Task) -> "TaskEnv":
-        self.made[task] = self.config.build()
-        return self.made[task]
+    def __call__(self, task: Task) -> "TextEnv":
+        self.made[task] = environment = self.config.build(next(self.numbers))
+        return environment
 
 
 def play_guided(

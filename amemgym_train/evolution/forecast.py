@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amemgym_envs.amemgym.scenario import Scenario
 
 CHARACTERS = 4  # of a token, as in English text of most tokenizers
+GUESS = 400  # characters of an observation and its reply, of an environment that cannot be played here
 TOKEN_BYTES = 2  # of a token in an episode's parquet file, prompts included; measured: 0.5 to 1.7
 WHOLE = 3  # copies of an adapter in a checkpoint: itself and AdamW's two moments, in float32
 CHECKPOINTS = 3  # at a time: two that are kept, and the one being written
@@ -72,6 +73,9 @@ def episode_size(recipe: Recipe, role: str, scenario: "Scenario") -> Size:
 
 def goal_size(recipe: Recipe, goal: Goal) -> Size:
     """A prompt repeats what was said before it: of step t the first message, and t observations and replies."""
+    if recipe.tasks.server is not None:  # nobody knows what it will say
+        steps = recipe.tasks.longest()
+        return Size(steps, steps * (steps + 1) // 2 * GUESS // CHARACTERS, steps * recipe.agent.max_new_tokens.act)
     try:
         [played] = play_guided(recipe, "oracle", [goal])
     except UserError:  # the environment knows no solution

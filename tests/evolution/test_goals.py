@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,75 @@ def whole(write, amemgym_train, tmp_path_factory):
     assert result.returncode == 0, result.stderr
     assert "test tasks before and after" in result.stdout and "success" in result.stdout
     return folder / "runs" / "goals"
+
+
+@pytest.fixture
+def server(amemgym_train):
+    """Starts ``amemgym-train serve`` with the options of the recipe; gives its address and its process."""
+    started = []
+
+    def start():
+        options = {"depths": "1", "distractors": "1", "max_steps": "4"}
+        words = [word for key, value in options.items() for word in ("--option", f"textcraft.{key}={value}")]
+        command = amemgym_train.command("serve", "textcraft", "--port", "0", *words)
+        env = amemgym_train.env | {"PYTHONUNBUFFERED": "1"}
+        started.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
+        return started[-1].stdout.readline().split()[-1], started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def served(path, url, **changes):
+    """The recipe in ``path``, played on a server."""
+    sections = yaml.safe_load(path.read_text())
+    tasks = {key: value for key, value in sections["tasks"].items() if key not in ("options", "max_steps")}
+    path.write_text(yaml.safe_dump(sections | {"tasks": tasks | {"server": {"urls": [url]}} | changes}))
+    return path
+
+
+def test_a_server_changes_nothing_but_where_episodes_are_played(tmp_path, write, server, amemgym_train, whole, outcome):
+    url, _ = server()
+    result = amemgym_train("evolve", served(write(tmp_path), url))
+    assert result.returncode == 0, result.stderr
+    (summary, metrics, adapter), (other, _, same) = outcome(tmp_path / "runs" / "goals"), outcome(whole)
+    assert summary["iterations"] == other["iterations"] and adapter == same and metrics
+    assert all(summary["test"][when] == other["test"][when] for when in ("before", "after"))
+
+
+def test_agentgym_s_protocol_plays_the_same_tasks_by_number(tmp_path, write, server, amemgym_train, whole):
+    url, _ = server()
+    environment = Recipe.model_validate(SECTIONS).tasks.build()
+    order = [environment.item(number) for number in range(len(environment.tasks))]
+    played = [e.task for e in load_folder(whole / "test" / "before_episodes")]
+    ids = {role: {"ids": [str(order.index(task)) for task in tasks]} for role, tasks in
+           {"train": environment.splits["train"][:2], "validation": environment.splits["validation"][:2], "test": played}.items()}
+    path = served(write(tmp_path), url, max_steps=4, server={"urls": [url], "protocol": "agentgym"}, **ids)
+    result = amemgym_train("evaluate", path, "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)["agent"]
+    before = json.loads((whole / "summary.json").read_text())["test"]["before"]
+    assert (found["score"], found["steps"]) == (before["score"], before["steps"])
+
+
+def test_a_server_that_is_gone_is_no_failure_of_the_agent(tmp_path, write, server, amemgym_train, whole, outcome):
+    url, process = server()
+    recipe = served(write(tmp_path), url)
+    with (tmp_path / "stderr").open("w") as log:
+        evolving = subprocess.Popen(amemgym_train.command("evolve", recipe), env=amemgym_train.env, stderr=log)
+    while not (tmp_path / "runs/goals/iterations/000/manifest.json").exists() and evolving.poll() is None:
+        pass
+    process.kill()  # and there are episodes to come
+    assert evolving.wait(120) == 2
+    told = (tmp_path / "stderr").read_text()
+    assert "Connection" in told and "Traceback" not in told  # met while it played, or before
+    assert "episodes could not be played to their end" in told or "start it with: amemgym-train serve TextCraft" in told
+    again, _ = server()
+    result = amemgym_train("evolve", recipe, f"tasks.server.urls=[{again}]")
+    assert result.returncode == 0, result.stderr
+    assert outcome(tmp_path / "runs" / "goals")[2] == outcome(whole)[2]
 
 
 def test_successes_are_trained_on_and_the_figures_are_those_of_the_episodes(whole):
