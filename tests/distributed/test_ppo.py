@@ -12,7 +12,7 @@ import pytest
 from safetensors import safe_open
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS, UPDATES = 4, 4
+STEPS, UPDATES = 3, 4
 # Small steps: of a gradient that is all but 0 Adam makes an update of rounding errors, and one other token ends the likeness.
 # Some updates go further than max_kl, most by far less or more, so that all launches leave out the same ones.
 PPO = ["evolution.iterations=1", "evaluation.controls=[]", "credit.scheme=blend", "training.learning_rate=3e-4"]
@@ -78,10 +78,10 @@ def keys(request):
 
 
 @pytest.fixture(scope="session")
-def alone(keys, write_recipe, amemgym_train, tmp_path_factory):
+def alone(keys, write_recipe, in_process, tmp_path_factory):
     """The run folder of one process that nothing disturbed."""
     folder = tmp_path_factory.mktemp("alone_ppo")
-    result = amemgym_train("evolve", write_recipe(folder), *keys, "training.method=ppo")
+    result = in_process("evolve", write_recipe(folder), *keys, "training.method=ppo")
     assert result.returncode == 0, result.stderr
     return folder / "runs" / "tiny"
 
@@ -122,24 +122,20 @@ def assert_the_same_steps(alike):
     return check
 
 
-@pytest.mark.parametrize(
-    "keys, config", [("shared", "cpu_ddp"), ("shared", "cpu_zero2"), ("adapter", "cpu_ddp")], indirect=["keys"]
-)
+@pytest.mark.parametrize("keys, config", [("shared", "cpu_zero2"), ("adapter", "cpu_ddp")], indirect=["keys"])
 def test_two_processes_take_the_same_steps(tmp_path, write_recipe, started, alone, assert_the_same_steps, keys, config):
     """Real episodes, real updates, in minibatches."""
     until(started(config, write_recipe(tmp_path), *keys), None, tmp_path)
     assert_the_same_steps(tmp_path / "runs" / "tiny", alone, config)
 
 
-@pytest.mark.parametrize(
-    "keys, config", [("shared", "cpu_zero3"), ("adapter", "cpu_zero3"), ("adapter", "cpu_fsdp2")], indirect=["keys"]
-)
+@pytest.mark.parametrize("keys, config", [("adapter", "cpu_zero3"), ("adapter", "cpu_fsdp2")], indirect=["keys"])
 def test_two_that_share_the_model_take_them_even_when_they_are_stopped(
     tmp_path, write_recipe, started, alone, assert_the_same_steps, keys, config
 ):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
     process, checkpoints = started(config, recipe, *keys), run / "iterations" / "001" / ".train.kept" / "checkpoints"
-    until(process, checkpoints / f"checkpoint-{2 * UPDATES}" / "whole", tmp_path)
+    until(process, checkpoints / f"checkpoint-{UPDATES}" / "whole", tmp_path)
     process.terminate()  # the launcher takes its processes with it
     process.wait()
     kept = max(checkpoints.glob("*/whole")).parent / "trainer_state.json"
@@ -155,14 +151,14 @@ def test_two_that_share_the_model_take_them_even_when_they_are_stopped(
 def test_a_killed_run_goes_on_behind_its_last_whole_step(tmp_path, write_recipe, started, alone, keys, outcome):
     recipe, run = write_recipe(tmp_path), tmp_path / "runs" / "tiny"
     checkpoints = run / "iterations" / "001" / ".train.kept" / "checkpoints"
-    for awaited in ("checkpoint-4/whole", "checkpoint-12"):  # the second time it is killed while it writes
+    for awaited in ("checkpoint-4/whole", "checkpoint-8"):  # the second time it is killed while it writes
         process = started(None, recipe, *keys)
         until(process, checkpoints / awaited, tmp_path)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert not (run / "iterations" / "001" / "training.json").exists()
     kept = {path.parent.name for path in checkpoints.glob("*/whole")}
-    assert kept and kept <= {"checkpoint-4", "checkpoint-8", "checkpoint-12"}  # never in the middle of a step's updates
+    assert kept and kept <= {"checkpoint-4", "checkpoint-8"}  # never in the middle of a step's updates
     until(started(None, recipe, *keys), None, tmp_path)
     (_, _, files), (_, _, expected) = outcome(run), outcome(alone)
     assert files == expected and any(name.endswith("value_head.safetensors") for name in files)  # byte for byte
