@@ -48,7 +48,7 @@ def test_two_processes_play_train_and_evaluate_like_one(tmp_path, write_recipe, 
 
 
 @pytest.fixture(scope="module")
-def alone(write_recipe, amemgym_train, undisturbed, tmp_path_factory):
+def alone(write_recipe, in_process, undisturbed, tmp_path_factory):
     """(keys, run) of one iteration of DPO in one process, from a saved adapter on, as a second iteration would."""
     keys = [
         f"policy.adapter={undisturbed / 'iterations/001/adapter'}",
@@ -57,12 +57,12 @@ def alone(write_recipe, amemgym_train, undisturbed, tmp_path_factory):
         *("evolution.iterations=1", "evaluation.controls=[]", "reflection.retry.episodes=3"),
     ]
     folder = tmp_path_factory.mktemp("dpo")
-    result = amemgym_train("evolve", write_recipe(folder), *keys, "training.batch_size=2")
+    result = in_process("evolve", write_recipe(folder), *keys, "training.batch_size=2")
     assert result.returncode == 0, result.stderr
     return keys, folder / "runs" / "tiny"
 
 
-@pytest.mark.parametrize("config, kind", [("cpu_ddp", "MULTI_CPU"), ("cpu_zero3", "DEEPSPEED"), ("cpu_fsdp2", "FSDP")])
+@pytest.mark.parametrize("config, kind", [("cpu_zero3", "DEEPSPEED"), ("cpu_fsdp2", "FSDP")])
 def test_two_processes_pair_and_train_like_one(tmp_path, write_recipe, launch, alone, config, kind):
     """DPO, whose reference is a second adapter on the same weights, after second tries."""
     keys, run = alone
@@ -79,14 +79,14 @@ def test_two_processes_pair_and_train_like_one(tmp_path, write_recipe, launch, a
 
 
 @pytest.mark.parametrize("reflector", ["{kind: scripted}", "{kind: policy, max_new_tokens: 16}"])
-def test_two_processes_find_the_prompts_that_one_finds(tmp_path, write_recipe, launch, amemgym_train, reflector):
+def test_two_processes_find_the_prompts_that_one_finds(tmp_path, write_recipe, launch, in_process, reflector):
     prompts = "{cadence: iteration, proposals: 2, users: 2, alpha: 1.0, max_chars: 900}"
     keys = [f"reflection={{prompts: {prompts}, reflector: {reflector}}}", "training.method=none", "evaluation.controls=[]"]
     found = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         words = [write_recipe(tmp_path / name), *keys, "evolution.iterations=1"]
-        result = launch("cpu_ddp", *words) if name == "two" else amemgym_train("evolve", *words)
+        result = launch("cpu_ddp", *words) if name == "two" else in_process("evolve", *words)
         assert result.returncode == 0, result.stderr[-3000:]
         run = tmp_path / name / "runs" / "tiny"
         found.append(json.loads((run / "iterations/001/reflection.json").read_text()))

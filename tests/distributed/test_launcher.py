@@ -58,6 +58,7 @@ def ranks_of(process, count):
                 continue
         if len(found) == count:
             return found
+        time.sleep(0.1)
     pytest.fail(f"never {count} ranks")
 
 
@@ -73,6 +74,7 @@ def gone(processes):
     while time.monotonic() < deadline:
         if not any(map(alive, processes)):
             return True
+        time.sleep(0.1)
     return False
 
 
