@@ -1,6 +1,7 @@
 """The episodes that a server holds: made, found by key, stepped one call at a time, closed when they were idle for too long."""
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -13,6 +14,7 @@ from amemgym_envs.server.served import Served
 
 THREADS = 8  # for environments whose steps may wait
 Answer = dict[str, Any]
+log = logging.getLogger(__name__)
 
 
 class Instance:
@@ -176,5 +178,9 @@ class Instances:
 
     @staticmethod
     def _close(instance: Instance) -> None:
+        """Whatever an environment does when it is closed is its own affair: who is told of it may be another client."""
         if instance.env is not None:
-            instance.env.close()
+            try:
+                instance.env.close()
+            except Exception:
+                log.exception("closing an instance of %s failed", instance.served.name)

@@ -112,6 +112,21 @@ def test_an_environment_that_raises_ends_its_own_episode_only(url, client):
     assert "observation" in one.good("/v1/reset", id=broken, task="a")
 
 
+def test_an_environment_that_cannot_be_closed_disturbs_nobody(serve, client, counting):
+    class Stuck(counting):
+        def close(self):
+            super().close()
+            raise RuntimeError("planted")
+
+    server = serve(Stuck, ttl=10)
+    one = client(server.url)
+    assert one.good("/v1/close", id=played(one, [])[0]) == {"closed": True}
+    played(one, [])
+    server.clock.now = 11
+    key, steps = played(one, ["one"])
+    assert steps[1]["observation"] == "1 after one" and Stuck.closed == 2 and len(server.instances) == 1
+
+
 def test_a_step_after_the_end_is_refused(url, client):
     one = client(url)
     key, steps = played(one, ["one"] * 4)
