@@ -83,7 +83,7 @@ def test_a_horizon_may_grow(load):
         (["reflection.retry.episodes=1"], "reflects on AMemGym's diagnosis"),
         (["scenarios.test.num_users=3"], "tasks are played in place of users; remove one of the two"),
         (["tasks.server.urls=[ftp://a]"], "tasks.server.urls"),
-        (["tasks.server.urls=[http://127.0.0.1:9]"], "Connection refused, tried 5 times; start it with: amemgym-train serve TextCraft"),
+        (["tasks.server.urls=[http://127.0.0.1:9]"], "refused, tried 5 times; start it with: amemgym-train serve TextCraft"),
         (["tasks.server.urls=[http://127.0.0.1:9]", "tasks.server.token_env=NO_SUCH"], "NO_SUCH is not set"),
         (["tasks.server.urls=[http://127.0.0.1:9]", "tasks.max_steps=3"], "a server has the bound that it was started with"),
         (["evolution.curriculum.num_periods=[1]"], "is a schedule of episodes of users, which the recipe does not play"),
