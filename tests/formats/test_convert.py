@@ -7,6 +7,8 @@ from datasets import load_dataset
 
 from amemgym_envs import make
 from amemgym_train import cli
+from amemgym_train.agents.actions import LAYOUTS
+from amemgym_train.agents.templates import load_prompts
 from amemgym_train.config.recipe import Recipe
 from amemgym_train.config.tasks import Goal
 from amemgym_train.errors import UserError
@@ -57,7 +59,10 @@ def test_what_the_react_agent_has_played_is_exported(tmp_path):
         first, info = env.reset(options={"task": task})
         assert env.item(parse_item(trajectory.item_id).number) == task and (trajectory.reward, trajectory.success) == (1.0, True)
         said = [message.content for message in trajectory.messages]
-        assert said[0] == info["instruction"] and said[2] == first and len(trajectory.steps) == len(trajectory.trained)
+        told = {"instruction": info["instruction"], "layout": LAYOUTS[recipe.agent.style], "observation": ""}
+        prompt = load_prompts(recipe.agent.prompts)["act"].messages(**told)
+        assert said[0] == "\n\n".join(message["content"] for message in prompt).rstrip()
+        assert said[2] == first and len(trajectory.steps) == len(trajectory.trained)
         for place in trajectory.trained[:-1]:
             assert env.step(said[place])[0] == said[place + 1]
 

@@ -73,7 +73,7 @@ ENDLESS = {
     "sort": "SELECT printf('%.9000c', 'x') || a.title AS p FROM artworks a, artworks b, artworks c ORDER BY p",
     "distinct": "SELECT DISTINCT a.title || b.title || c.title FROM artworks a, artworks b, artworks c",
     "window": "SELECT SUM(a.artwork_id) OVER (ORDER BY a.title, b.title) FROM artworks a, artworks b, artworks c",
-    "correlated": "SELECT (SELECT COUNT(*) FROM artworks b, artworks c WHERE b.title < a.title) FROM artworks a",
+    "correlated": "SELECT (SELECT COUNT(*) FROM artworks b, artworks c, artworks d WHERE b.title < a.title) FROM artworks a",
     "replace": "SELECT SUM(instr(printf('%.19000c', 'a'), printf('%.9000c', 'a') || a.title)) FROM artworks a, artworks b",
 }
 
